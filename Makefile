@@ -1,0 +1,79 @@
+# Everything one does with Assay. `make` alone prints the list below; nothing needs to be installed
+# by hand: system packages come through apt-get, Python packages go into .venv.
+#
+# Variables: PYTHON=<a Python 3.11>  JOBS=<parallel compiles>  PRESET=<release|dev>
+#            ASSAY_APT=no (never install system packages)
+PRESET ?= release
+JOBS ?= $(shell nproc)
+export PYTHON
+
+BUILD := build/$(PRESET)
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+# What runs against the build: the package, and the command by its path.
+RUN := PYTHONPATH=$(CURDIR)/$(BUILD)/python ASSAY_BINARY=$(CURDIR)/$(BUILD)/bin/assay \
+       PATH=$(CURDIR)/$(BUILD)/bin:$$PATH
+CTEST = ctest --test-dir $(1) --output-on-failure -j $(JOBS)
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help setup build demo test test-slow asan-test tsan-test bench lint format wheel clean
+
+help: ## print this list
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
+
+setup: ## install what is missing: system packages, .venv
+	@tools/setup_system
+	@tools/setup_venv
+
+build: setup ## compile libassay, the command, the Python extension and the tests
+	@tools/build $(PRESET) $(JOBS)
+
+demo: build ## build, then watch Assay find and shrink a miscompilation
+	@test -x examples/demo/run || { echo "examples/demo/run is missing"; exit 1; }
+	@$(RUN) examples/demo/run
+
+test: build ## build, then run every test but the slow ones
+	@status=0; \
+	$(call CTEST,$(BUILD)) -LE slow || status=1; \
+	$(RUN) .venv/bin/python -m pytest tests || status=1; \
+	exit $$status
+
+test-slow: build ## the slow tests only
+	@status=0; \
+	$(call CTEST,$(BUILD)) -L slow || status=1; \
+	$(RUN) .venv/bin/python -m pytest tests -m slow || status=1; \
+	exit $$status
+
+# libtorch itself is not instrumented; tools/*.supp name what it does on its own.
+asan-test: setup ## the C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	@tools/build asan $(JOBS)
+	@ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:strict_string_checks=1 \
+	LSAN_OPTIONS=suppressions=$(CURDIR)/tools/lsan.supp:print_suppressions=0 \
+	UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 \
+	$(call CTEST,build/asan) -LE 'python|slow'
+
+# setarch -R: ThreadSanitizer of GCC 12 cannot live with the kernel's wider address randomisation.
+tsan-test: setup ## the C++ tests under ThreadSanitizer
+	@tools/build tsan $(JOBS)
+	@TSAN_OPTIONS=suppressions=$(CURDIR)/tools/tsan.supp:halt_on_error=1:second_deadlock_stack=1 \
+	setarch -R $(call CTEST,build/tsan) -LE 'python|slow'
+
+bench: build ## measure against eager and stock torch.compile
+	@test -x bench/run || { echo "bench/run is missing"; exit 1; }
+	@$(RUN) bench/run
+
+lint: setup ## clang-format, clang-tidy on changed files (LINT_ALL=1: on all), ruff, mypy
+	@tools/setup_system lint
+	@JOBS=$(JOBS) tools/lint check
+
+format: setup ## rewrite the sources with clang-format and ruff
+	@tools/setup_system lint
+	@tools/lint format
+
+wheel: setup ## build a wheel into dist/
+	@echo "Building a wheel into dist/"
+	@.venv/bin/python -m pip --quiet wheel --no-deps --no-build-isolation --wheel-dir dist .
+	@ls dist/*.whl
+
+clean: ## remove what was built (.venv stays)
+	rm -rf build dist

@@ -1,0 +1,63 @@
+/// \file The two kinds of failure Assay reports by throwing.
+///
+/// `UserError`: something in the user's request or file was wrong. It says what, where in the
+/// user's file, and what to do next; the `assay` command prints it and exits with 2.
+/// `InternalError`: a bug of Assay's own; it names the place in our sources and asks for a report.
+#pragma once
+
+#include <cstddef>
+#include <source_location>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace assay {
+
+/// A place in a text the user gave us. Lines and columns count from 1; line 0 means "no place".
+struct TextLocation {
+  std::string file;
+  std::size_t line = 0;
+  std::size_t column = 0;
+};
+
+/// The parts of a message about the user's input; only `message` must be filled in.
+struct UserErrorDetail {
+  std::string message;      ///< What is wrong, in one sentence.
+  TextLocation where;       ///< Where in the user's file.
+  std::string source_line;  ///< The offending line as the user wrote it.
+  std::size_t length = 1;   ///< How many columns of `source_line` to underline.
+  std::string hint;         ///< What to do about it.
+};
+
+class UserError : public std::runtime_error {
+ public:
+  explicit UserError(UserErrorDetail detail)
+      : std::runtime_error(render(detail)), detail_(std::move(detail)) {}
+  explicit UserError(std::string message, std::string hint = {})
+      : UserError(UserErrorDetail{std::move(message), {}, {}, 1, std::move(hint)}) {}
+
+  const UserErrorDetail& detail() const { return detail_; }
+
+ private:
+  static std::string render(const UserErrorDetail& detail);
+
+  UserErrorDetail detail_;
+};
+
+class InternalError : public std::logic_error {
+ public:
+  explicit InternalError(const std::string& message,
+                         std::source_location where = std::source_location::current())
+      : std::logic_error(render(message, where)) {}
+
+ private:
+  static std::string render(const std::string& message, std::source_location where);
+};
+
+/// Throws `InternalError` unless `condition` holds. `message` says what should have been true.
+inline void internal_check(bool condition, const char* message,
+                           std::source_location where = std::source_location::current()) {
+  if (!condition) throw InternalError(message, where);
+}
+
+}  // namespace assay

@@ -1,0 +1,186 @@
+// assay._C: the C++ library as Python sees it. Thin: it converts values and forwards calls; the
+// typed interface is in python/assay.
+#include <c10/core/GradMode.h>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "assay/error.h"
+#include "assay/version.h"
+#include "aten/facts.h"
+#include "aten/resolve.h"
+#include "aten/runner.h"
+#include "graph/parse.h"
+#include "graph/print.h"
+#include "observe/configure.h"
+#include "observe/timings.h"
+#include "python_values.h"
+#include "repro/inputs.h"
+#include "repro/repro_file.h"
+#include "repro/write.h"
+
+namespace py = pybind11;
+
+namespace assay::binding {
+
+namespace {
+
+std::vector<aten::Value> values_from(const py::iterable& objects) {
+  std::vector<aten::Value> values;
+  for (py::handle object : objects) values.push_back(from_python(object));
+  return values;
+}
+
+py::object call_by_name(const std::string& name, const py::tuple& args, const py::dict& kwargs) {
+  aten::Arguments arguments;
+  arguments.positional = values_from(args);
+  for (auto [key, value] : kwargs) {
+    arguments.keywords.push_back({py::cast<std::string>(key), from_python(value)});
+  }
+  // A lone name is a method of the first argument.
+  const graph::Target target(name);
+  const bool is_method = name.starts_with('.');
+  const auto resolution =
+      is_method ? aten::resolve(graph::Op::call_method, graph::Target(name.substr(1)))
+                : aten::resolve(graph::Op::call_function, target);
+  aten::Value result;
+  {
+    const py::gil_scoped_release unlocked;
+    result = aten::call(resolution, arguments, name);
+  }
+  return to_python(result);
+}
+
+py::object run_graph(const graph::Graph& graph, std::vector<aten::Value> inputs,
+                     const graph::python::Source* source) {
+  aten::Value result;
+  {
+    const py::gil_scoped_release unlocked;
+    const aten::GraphRunner runner(graph, source);
+    result = runner.run(std::move(inputs));
+  }
+  return to_python(result);
+}
+
+// A graph together with the text it was read from.
+class ReproHandle {
+ public:
+  explicit ReproHandle(repro::ReproFile file) : file_(std::move(file)) {}
+
+  std::string code() const { return graph::print(*file_.graph); }
+  std::string text() const { return repro::print_repro_file(file_); }
+  std::size_t size() const { return file_.graph->size(); }
+  std::string stage() const { return repro::to_string(file_.stage); }
+
+  py::tuple inputs(std::uint64_t seed, const std::optional<std::string>& save_dir) const {
+    repro::InputOptions options{seed, {}};
+    if (save_dir) options.save_directory = *save_dir;
+    const repro::Inputs loaded = repro::load_inputs(file_, options);
+    py::list values;
+    for (const aten::Value& value : loaded.values) values.append(to_python(value));
+    return py::make_tuple(values, loaded.notes);
+  }
+
+  // As `assay run`: attributes, inputs and random operators each start from the seed.
+  py::object run(std::uint64_t seed, const std::optional<std::string>& save_dir) const {
+    const c10::AutoGradMode grad(file_.stage != repro::Stage::after_aot);
+    repro::InputOptions options{seed, {}};
+    if (save_dir) options.save_directory = *save_dir;
+    repro::seed_generator(seed);
+    aten::Value result;
+    {
+      const py::gil_scoped_release unlocked;
+      const aten::GraphRunner runner(*file_.graph, file_.source.get());
+      repro::Inputs loaded = repro::load_inputs(file_, options);
+      repro::seed_generator(seed);
+      result = runner.run(std::move(loaded.values));
+    }
+    return to_python(result);
+  }
+
+  py::object run_with(const py::iterable& inputs) const {
+    return run_graph(*file_.graph, values_from(inputs), file_.source.get());
+  }
+
+ private:
+  repro::ReproFile file_;
+};
+
+// One runner planned once and run many times, for benchmarks and tests.
+class RunnerHandle {
+ public:
+  explicit RunnerHandle(std::unique_ptr<graph::Graph> graph)
+      : graph_(std::move(graph)), runner_(std::make_unique<aten::GraphRunner>(*graph_)) {}
+
+  py::object run(const py::args& inputs) const {
+    aten::Value result;
+    std::vector<aten::Value> values = values_from(inputs);
+    {
+      const py::gil_scoped_release unlocked;
+      result = runner_->run(std::move(values));
+    }
+    return to_python(result);
+  }
+  std::string code() const { return graph::print(*graph_); }
+
+ private:
+  std::unique_ptr<graph::Graph> graph_;
+  std::unique_ptr<aten::GraphRunner> runner_;
+};
+
+}  // namespace
+
+}  // namespace assay::binding
+
+PYBIND11_MODULE(_C, module) {
+  using namespace assay;
+  using namespace assay::binding;
+  module.doc() = "Assay's C++ library";
+  module.attr("version") = std::string(version);
+  module.attr("torch_version") = std::string(torch_version);
+
+  py::register_exception<UserError>(module, "UserError", PyExc_ValueError);
+  py::register_exception<InternalError>(module, "InternalError", PyExc_RuntimeError);
+  py::register_exception<aten::OperatorError>(module, "OperatorError", PyExc_RuntimeError);
+  py::register_exception<observe::SettingsError>(module, "SettingsError", PyExc_ValueError);
+
+  module.def("call", &call_by_name, py::arg("name"), py::arg("args"), py::arg("kwargs"),
+             "Call a function by its qualified name, or a method as '.name', without Python.");
+
+  py::class_<ReproHandle>(module, "Repro")
+      .def_property_readonly("code", &ReproHandle::code)
+      .def_property_readonly("text", &ReproHandle::text)
+      .def_property_readonly("stage", &ReproHandle::stage)
+      .def("__len__", &ReproHandle::size)
+      .def("inputs", &ReproHandle::inputs, py::arg("seed") = 0, py::arg("save_dir") = py::none())
+      .def("run", &ReproHandle::run, py::arg("seed") = 0, py::arg("save_dir") = py::none())
+      .def("run_with", &ReproHandle::run_with, py::arg("inputs"));
+  module.def(
+      "read_repro",
+      [](const std::string& path) {
+        return std::make_unique<ReproHandle>(repro::read_repro_file(path));
+      },
+      py::arg("path"));
+  module.def(
+      "parse_repro",
+      [](const std::string& text, const std::string& name) {
+        return std::make_unique<ReproHandle>(repro::parse_repro_file(text, name));
+      },
+      py::arg("text"), py::arg("name") = "<text>");
+
+  py::class_<RunnerHandle>(module, "Graph")
+      .def(py::init([](const std::string& text, const std::string& name) {
+             return std::make_unique<RunnerHandle>(graph::parse(text, name));
+           }),
+           py::arg("text"), py::arg("name") = "<text>")
+      .def_property_readonly("code", &RunnerHandle::code)
+      .def("__call__", &RunnerHandle::run);
+
+  module.def("set_logs", [](const std::string& text) { observe::set_logs(text); },
+             py::arg("text"));
+  module.def("compile_times", [] { return observe::compile_times(); });
+  module.def("configure_from_environment",
+             [] { observe::configure(observe::settings_from_environment()); });
+}

@@ -1,0 +1,80 @@
+// The values of a graph's tensor attributes.
+#include <ATen/core/Tensor.h>
+
+#include "assay/error.h"
+#include "aten/call.h"
+#include "aten/plan.h"
+
+namespace assay::aten {
+
+namespace {
+
+void flatten_numbers(const graph::Argument& values, std::vector<graph::Argument>& into) {
+  if (values.get_if<graph::List>() == nullptr && values.get_if<graph::Tuple>() == nullptr) {
+    into.push_back(values);
+    return;
+  }
+  for (const graph::Argument& item : values.items()) flatten_numbers(item, into);
+}
+
+Value size_list(const std::vector<graph::SizeExpr>& sizes) {
+  std::vector<Value> items;
+  for (const graph::SizeExpr& size : sizes) items.emplace_back(c10::IValue(size.evaluate({})));
+  return Value::sequence(Value::Kind::list, std::move(items));
+}
+
+Value dtype_value(c10::ScalarType dtype) {
+  return Value(Value::Kind::dtype, static_cast<std::int64_t>(dtype));
+}
+
+// Elements one by one: only small constants are written out in a file.
+at::Tensor from_values(const graph::TensorAttribute& attribute) {
+  std::vector<graph::Argument> numbers;
+  flatten_numbers(attribute.values, numbers);
+  const Value dtype = dtype_value(attribute.meta.dtype);
+  at::Tensor flat =
+      call("aten::zeros",
+           {{Value::sequence(Value::Kind::list,
+                             {c10::IValue(static_cast<std::int64_t>(numbers.size()))})},
+            {{"dtype", dtype}}})
+          .leaf.toTensor();
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const Value number = constant_value(numbers[i]);
+    if (!number.is_number()) throw UserError("a tensor constant holds something else than numbers");
+    const at::Tensor element = call("aten::select", {{c10::IValue(flat), c10::IValue(0),
+                                                      c10::IValue(static_cast<std::int64_t>(i))},
+                                                     {}})
+                                   .leaf.toTensor();
+    call("aten::fill_", {{c10::IValue(element), number}, {}});
+  }
+  return call("aten::reshape", {{c10::IValue(flat), size_list(attribute.meta.sizes)}, {}})
+      .leaf.toTensor();
+}
+
+}  // namespace
+
+Value attribute_value(const graph::TensorAttribute& attribute) {
+  if (!attribute.meta.device.is_cpu()) {
+    throw UserError("this graph has a tensor on '" + attribute.meta.device.str() +
+                    "'; Assay runs on the CPU");
+  }
+  at::Tensor tensor;
+  switch (attribute.fill) {
+    case graph::TensorAttribute::Fill::values:
+      tensor = from_values(attribute);
+      break;
+    case graph::TensorAttribute::Fill::randn:
+    case graph::TensorAttribute::Fill::zeros: {
+      const bool is_random = attribute.fill == graph::TensorAttribute::Fill::randn;
+      tensor = call(is_random ? "aten::randn" : "aten::zeros",
+                    {{size_list(attribute.meta.sizes)},
+                     {{"dtype", dtype_value(attribute.meta.dtype)}}})
+                   .leaf.toTensor();
+      break;
+    }
+  }
+  if (attribute.meta.requires_grad) tensor.set_requires_grad(true);
+  return c10::IValue(tensor);
+}
+
+}  // namespace assay::aten

@@ -1,0 +1,43 @@
+/// \file The tables behind aten/torch_functions.h, one per theme; functions/find.cpp joins them.
+#pragma once
+
+#include <span>
+
+#include "aten/torch_functions.h"
+
+namespace assay::aten {
+
+using FunctionTable = std::span<const TorchFunction>;
+
+// Functions, by their qualified names.
+FunctionTable activation_functions();
+FunctionTable attention_functions();
+FunctionTable builtin_functions();
+FunctionTable creation_functions();
+FunctionTable dropout_functions();
+FunctionTable embedding_functions();
+FunctionTable fold_functions();
+FunctionTable forwarded_functions();
+FunctionTable indexing_functions();
+FunctionTable loss_functions();
+FunctionTable math_functions();
+FunctionTable normalisation_functions();
+FunctionTable operator_functions();
+FunctionTable pooling_functions();
+FunctionTable prim_functions();
+FunctionTable random_prim_functions();
+FunctionTable resize_functions();
+FunctionTable state_functions();
+FunctionTable symbol_functions();
+FunctionTable torch_python_functions();
+FunctionTable unique_functions();
+
+// Methods of tensors, by their plain names; the first parameter is `self`.
+FunctionTable cast_methods();
+FunctionTable creation_methods();
+FunctionTable operator_methods();
+FunctionTable tensor_methods();
+FunctionTable torch_python_methods();
+FunctionTable unique_methods();
+
+}  // namespace assay::aten

@@ -1,0 +1,34 @@
+/// \file Operators by name: `torch.ops.aten.relu.default` is the dispatcher's `aten::relu`.
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "assay/error.h"
+#include "graph/graph.h"
+
+namespace assay::aten {
+
+/// The operator that a target of the form `torch.ops.<namespace>.<name>.<overload>` names.
+std::optional<c10::OperatorHandle> find_operator(const graph::Target& target);
+
+/// Every overload of an operator, given as `aten::add`, sorted by overload name; empty if unknown.
+const std::vector<c10::OperatorHandle>& overloads(const std::string& qualified_name);
+
+/// `torch.ops.aten.relu.default` for a handle.
+std::string python_name(const c10::OperatorHandle& op);
+
+/// The error for a target that names no operator: its name and the nearest known ones.
+UserError unknown_operator(const std::string& target);
+
+/// The `count` entries of `known` that look most like `name`, best first, leaving out those that do
+/// not look like it at all.
+std::vector<std::string> nearest_names(std::string_view name,
+                                       const std::vector<std::string>& known,
+                                       std::size_t count = 3);
+
+}  // namespace assay::aten

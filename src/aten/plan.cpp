@@ -1,0 +1,398 @@
+#include "aten/plan.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "assay/error.h"
+#include "aten/convert.h"
+#include "aten/operators.h"
+#include "graph/print.h"
+
+namespace assay::aten {
+
+namespace {
+
+using graph::Argument;
+using graph::Graph;
+using graph::Node;
+using graph::Op;
+
+struct ConstantReader {
+  Value operator()(const graph::None&) const { return Value(); }
+  Value operator()(bool value) const { return c10::IValue(value); }
+  Value operator()(std::int64_t value) const { return c10::IValue(value); }
+  Value operator()(double value) const { return c10::IValue(value); }
+  Value operator()(std::complex<double> value) const {
+    return c10::IValue(c10::complex<double>(value));
+  }
+  Value operator()(const std::string& value) const { return c10::IValue(value); }
+  Value operator()(c10::ScalarType value) const {
+    return {Value::Kind::dtype, static_cast<std::int64_t>(value)};
+  }
+  Value operator()(c10::Device value) const { return c10::IValue(value); }
+  Value operator()(c10::Layout value) const {
+    return {Value::Kind::layout, static_cast<std::int64_t>(value)};
+  }
+  Value operator()(c10::MemoryFormat value) const {
+    return {Value::Kind::memory_format, static_cast<std::int64_t>(value)};
+  }
+  Value operator()(const graph::Ellipsis&) const { return {Value::Kind::ellipsis, c10::IValue()}; }
+  Value operator()(const graph::QualifiedName& value) const {
+    return {Value::Kind::name, value.name};
+  }
+  Value operator()(Node*) const { throw InternalError("a constant mentions a node"); }
+  Value operator()(const graph::List& value) const { return items(Value::Kind::list, value.items); }
+  Value operator()(const graph::Tuple& value) const {
+    return items(Value::Kind::tuple, value.items);
+  }
+  Value operator()(const graph::Slice& value) const {
+    return items(Value::Kind::slice, value.items);
+  }
+  Value operator()(const graph::Dict& value) const {
+    Value made = items(Value::Kind::dict, value.items);
+    made.keys = value.keys;
+    return made;
+  }
+
+  static Value items(Value::Kind kind, const std::vector<Argument>& arguments) {
+    std::vector<Value> values;
+    values.reserve(arguments.size());
+    for (const Argument& argument : arguments) values.push_back(constant_value(argument));
+    return Value::sequence(kind, std::move(values));
+  }
+};
+
+bool mentions_node(const Argument& argument) {
+  bool found = false;
+  argument.for_each_node([&](Node&) { found = true; });
+  return found;
+}
+
+Value container_shell(const Argument& argument) {
+  Value shell;
+  if (argument.get_if<graph::List>() != nullptr) shell.kind = Value::Kind::list;
+  if (argument.get_if<graph::Tuple>() != nullptr) shell.kind = Value::Kind::tuple;
+  if (argument.get_if<graph::Slice>() != nullptr) shell.kind = Value::Kind::slice;
+  if (const auto* dict = argument.get_if<graph::Dict>()) {
+    shell.kind = Value::Kind::dict;
+    shell.keys = dict->keys;
+  }
+  return shell;
+}
+
+// True for `node[3]`: the index, and the node it indexes.
+std::optional<std::int64_t> constant_item(const Node& node) {
+  if (!node.calls("operator.getitem") || node.args().size() != 2 || !node.kwargs().empty() ||
+      node.args()[0].node() == nullptr) {
+    return std::nullopt;
+  }
+  const auto* index = node.args()[1].get_if<std::int64_t>();
+  return index == nullptr ? std::nullopt : std::optional(*index);
+}
+
+class Planner {
+ public:
+  Planner(const Graph& graph, const graph::python::Source* source)
+      : plan_(std::make_unique<RunPlan>()) {
+    plan_->graph = &graph;
+    plan_->source = source;
+  }
+
+  std::unique_ptr<RunPlan> run() {
+    for (const Node& node : plan_->graph->nodes()) {
+      try {
+        plan_node(node);
+      } catch (const UserError& error) {
+        throw located_error(*plan_, node, error);
+      }
+    }
+    internal_check(plan_->graph->output() != nullptr, "a graph to run has an output");
+    plan_->output = make_template(plan_->graph->output()->args()[0]);
+    plan_->slot_count = next_slot_;
+    mark_last_uses();
+    return std::move(plan_);
+  }
+
+ private:
+  Slot slot_of(const Node& node) {
+    auto [found, is_new] = slots_.try_emplace(&node, next_slot_);
+    if (is_new) ++next_slot_;
+    return found->second;
+  }
+
+  Template make_template(const Argument& argument) {
+    Template made;
+    if (Node* node = argument.node()) {
+      made.slot = slot_of(*node);
+    } else if (mentions_node(argument)) {
+      made.is_container = true;
+      made.constant = container_shell(argument);
+      for (const Argument& item : argument.items()) made.items.push_back(make_template(item));
+    } else {
+      made.constant = constant_value(argument);
+    }
+    return made;
+  }
+
+  void plan_node(const Node& node) {
+    switch (node.op()) {
+      case Op::placeholder:
+        plan_->placeholders.push_back(&node);
+        plan_->input_slots.push_back(slot_of(node));
+        return;
+      case Op::get_attr:
+        plan_attribute(node);
+        return;
+      case Op::call_module:
+        plan_module(node);
+        return;
+      case Op::call_function:
+      case Op::call_method:
+        plan_call(node);
+        return;
+      case Op::output:
+        return;
+    }
+  }
+
+  Step& add_step(Step::Kind kind, const Node& node) {
+    Step& step = plan_->steps.emplace_back();
+    step.kind = kind;
+    step.node = &node;
+    step.result = slot_of(node);
+    return step;
+  }
+
+  const graph::Attribute& attribute(const Node& node) const {
+    const graph::Attribute* found = plan_->graph->attribute(node.target().name());
+    if (found == nullptr) {
+      throw UserError("the module has no attribute '" + node.target().name() + "'");
+    }
+    return *found;
+  }
+
+  std::shared_ptr<const GraphRunner> subgraph_runner(const Graph& graph) {
+    auto& runner = plan_->subgraphs[&graph];
+    if (runner == nullptr) runner = std::make_shared<const GraphRunner>(graph, plan_->source);
+    return runner;
+  }
+
+  void plan_attribute(const Node& node) {
+    const graph::Attribute& found = attribute(node);
+    Step& step = add_step(Step::Kind::attribute, node);
+    if (const auto* tensor = std::get_if<graph::TensorAttribute>(&found.value)) {
+      step.attribute = attribute_value(*tensor);
+    } else if (const Graph* subgraph = found.subgraph()) {
+      step.attribute.kind = Value::Kind::subgraph;
+      step.attribute.graph = subgraph;
+      subgraph_runner(*subgraph);
+    } else {
+      throw cannot_run(found);
+    }
+  }
+
+  static UserError cannot_run(const graph::Attribute& attribute) {
+    if (const auto* missing = std::get_if<graph::MissingSubgraph>(&attribute.value)) {
+      return UserError("the body of the subgraph '" + attribute.name +
+                           "' is not in the file: stock PyTorch wrote '" + missing->text + "'",
+                       "reproduce the branch alone, or capture the program with Assay, whose files "
+                       "contain subgraphs");
+    }
+    return UserError("the module '" + attribute.name + "' needs a Python process",
+                     "only tensors and subgraphs can be attributes of a graph that runs without "
+                     "Python");
+  }
+
+  void plan_module(const Node& node) {
+    const graph::Attribute& found = attribute(node);
+    const Graph* subgraph = found.subgraph();
+    if (subgraph == nullptr) throw cannot_run(found);
+    if (!node.kwargs().empty()) throw UserError("a subgraph takes no keyword arguments");
+    Step& step = add_step(Step::Kind::subgraph_call, node);
+    step.subgraph = subgraph_runner(*subgraph);
+    fill_arguments(step, node);
+  }
+
+  void fill_arguments(Step& step, const Node& node) {
+    for (const Argument& argument : node.args()) step.args.push_back(make_template(argument));
+    for (const auto& [name, value] : node.kwargs()) {
+      step.kwargs.emplace_back(name, make_template(value));
+    }
+  }
+
+  void plan_call(const Node& node) {
+    if (auto index = constant_item(node)) {
+      if (taken_items_.contains(&node)) return;  // its producer fills the slot
+      Step& step = add_step(Step::Kind::item, node);
+      step.index = *index;
+      fill_arguments(step, node);
+      // A tensor can be indexed too; then it is a function call.
+      step.resolution = resolve(node.op(), node.target());
+      return;
+    }
+    if (is_higher_order(node.target())) {
+      Step& step = add_step(Step::Kind::python_call, node);
+      fill_arguments(step, node);
+      return;
+    }
+    if (node.target().is_operator() && find_torch_function(node.target().name()) == nullptr) {
+      const auto op = find_operator(node.target());
+      if (!op) throw unknown_operator(node.target().name());
+      Step& step = add_step(Step::Kind::operator_call, node);
+      plan_operator(step, node, *op);
+      return;
+    }
+    Step& step = add_step(Step::Kind::python_call, node);
+    step.resolution = resolve(node.op(), node.target());
+    fill_arguments(step, node);
+  }
+
+  void plan_operator(Step& step, const Node& node, const c10::OperatorHandle& op) {
+    step.op = op;
+    step.result_count = op.schema().returns().size();
+    CallShape shape;
+    shape.positional = node.args().size();
+    for (const auto& keyword : node.kwargs()) shape.keywords.push_back(keyword.name);
+    std::string why;
+    const auto bindings = bind_schema(op.schema(), shape, Dialect::operator_call, why);
+    if (!bindings) throw mismatch(op, why);
+    for (std::size_t i = 0; i < bindings->size(); ++i) {
+      step.operands.push_back(make_operand(node, op, i, (*bindings)[i]));
+    }
+    if (step.result_count > 1) take_items(step, node);
+  }
+
+  static UserError mismatch(const c10::OperatorHandle& op, const std::string& why) {
+    return UserError(python_name(op) + " " + why, "its schema is " + schema_text(op));
+  }
+
+  Operand make_operand(const Node& node, const c10::OperatorHandle& op, std::size_t position,
+                       const Binding& binding) {
+    Operand operand;
+    operand.schema = &op.schema().arguments()[position];
+    if (binding.source == Binding::Source::default_value) {
+      operand.constant = *operand.schema->default_value();
+      return operand;
+    }
+    const Argument& argument = binding.source == Binding::Source::keyword
+                                   ? node.kwargs()[binding.index].value
+                                   : node.args()[binding.index];
+    operand.value = make_template(argument);
+    if (operand.value.is_constant()) {
+      int cost = 0;
+      auto converted = convert(operand.value.constant, *operand.schema, cost);
+      if (!converted) {
+        throw mismatch(op, "argument '" + operand.schema->name() + "' should be " +
+                               operand.schema->real_type()->annotation_str() + ", found " +
+                               type_name(operand.value.constant) + " " +
+                               graph::print(argument).substr(0, 80));
+      }
+      operand.constant = std::move(*converted);
+      return operand;
+    }
+    const auto kind = operand.schema->real_type()->kind();
+    const bool wants_tensor = kind == c10::TypeKind::TensorType ||
+                              (kind == c10::TypeKind::OptionalType &&
+                               operand.schema->real_type()
+                                       ->expectRef<c10::OptionalType>()
+                                       .getElementType()
+                                       ->kind() == c10::TypeKind::TensorType);
+    operand.slot = operand.value.slot;
+    operand.kind = wants_tensor && operand.slot != kNoSlot ? Operand::Kind::tensor_slot
+                                                           : Operand::Kind::other;
+    return operand;
+  }
+
+  // Where all users only pick items, results go straight to the items' slots.
+  void take_items(Step& step, const Node& node) {
+    const auto count = static_cast<std::int64_t>(step.result_count);
+    std::vector<Slot> items(step.result_count, kNoSlot);
+    std::vector<const Node*> taken;
+    for (const Node* user : node.users()) {
+      auto index = constant_item(*user);
+      if (!index || *index < -count || *index >= count) return;
+      const auto at = static_cast<std::size_t>(*index < 0 ? *index + count : *index);
+      if (items[at] != kNoSlot) return;  // two nodes for one item: keep it simple
+      items[at] = slot_of(*user);
+      taken.push_back(user);
+    }
+    step.item_results = std::move(items);
+    taken_items_.insert(taken.begin(), taken.end());
+  }
+
+  // ---- last uses ----
+
+  template <typename Visit>
+  static void for_each_slot(const Template& value, const Visit& visit) {
+    if (value.slot != kNoSlot) visit(value.slot);
+    for (const Template& item : value.items) for_each_slot(item, visit);
+  }
+
+  template <typename Visit>
+  static void for_each_read(const Step& step, const Visit& visit) {
+    for (const Operand& operand : step.operands) for_each_slot(operand.value, visit);
+    for (const Template& value : step.args) for_each_slot(value, visit);
+    for (const auto& [name, value] : step.kwargs) for_each_slot(value, visit);
+  }
+
+  void mark_last_uses() {
+    std::vector<bool> is_needed(next_slot_, false);
+    for_each_slot(plan_->output, [&](Slot slot) { is_needed[slot] = true; });
+    for (auto step = plan_->steps.rbegin(); step != plan_->steps.rend(); ++step) {
+      std::vector<Slot> last;
+      for_each_read(*step, [&](Slot slot) {
+        if (!is_needed[slot]) last.push_back(slot);
+        is_needed[slot] = true;
+      });
+      for (Operand& operand : step->operands) {
+        if (operand.kind != Operand::Kind::tensor_slot) continue;
+        const auto reads = count_reads(*step, operand.slot);
+        auto found = std::ranges::find(last, operand.slot);
+        if (reads == 1 && found != last.end()) {
+          operand.is_last_use = true;
+          last.erase(found);
+        }
+      }
+      step->released = std::move(last);
+      // A result nobody reads dies at once.
+      if (step->item_results.empty() && !is_needed[step->result]) {
+        step->released.push_back(step->result);
+      }
+    }
+  }
+
+  static std::size_t count_reads(const Step& step, Slot wanted) {
+    std::size_t reads = 0;
+    for_each_read(step, [&](Slot slot) { reads += slot == wanted ? 1 : 0; });
+    return reads;
+  }
+
+  std::unique_ptr<RunPlan> plan_;
+  std::unordered_map<const Node*, Slot> slots_;
+  std::unordered_set<const Node*> taken_items_;
+  Slot next_slot_ = 0;
+};
+
+}  // namespace
+
+UserError located_error(const RunPlan& plan, const Node& node, const UserError& error) {
+  if (error.detail().where.line != 0) return error;  // a subgraph's node was named already
+  UserErrorDetail detail = error.detail();
+  detail.message = "node '" + node.name() + "': " + detail.message;
+  if (plan.source == nullptr || !node.meta.text_offset) return UserError(std::move(detail));
+  const std::string& text = plan.source->text;
+  const std::size_t begin = *node.meta.text_offset;
+  const std::size_t end = std::min(text.find('\n', begin), text.size());
+  return plan.source->error(begin, end - begin, detail.message, detail.hint);
+}
+
+Value constant_value(const Argument& argument) {
+  return std::visit(ConstantReader{}, argument.value());
+}
+
+std::unique_ptr<RunPlan> make_plan(const Graph& graph,
+                                             const graph::python::Source* source) {
+  return Planner(graph, source).run();
+}
+
+}  // namespace assay::aten

@@ -1,0 +1,104 @@
+/// \file The runner's plan: a graph turned into a flat list of steps over numbered slots.
+/// Internal to aten/runner.cpp and aten/plan.cpp.
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "assay/error.h"
+#include "aten/match.h"
+#include "aten/resolve.h"
+#include "aten/runner.h"
+#include "aten/value.h"
+#include "graph/graph.h"
+
+namespace assay::aten {
+
+using Slot = std::uint32_t;
+inline constexpr Slot kNoSlot = UINT32_MAX;
+
+/// A node's argument with its nodes replaced by slots.
+struct Template {
+  Value constant;  ///< Used if `slot` and `items` are empty.
+  Slot slot = kNoSlot;
+  std::vector<Template> items;  ///< Of the container whose kind (and keys) `constant` has.
+  bool is_container = false;
+  bool is_constant() const { return slot == kNoSlot && !is_container; }
+};
+
+/// One argument of an operator call.
+struct Operand {
+  enum class Kind : std::uint8_t { constant, tensor_slot, other };
+  Kind kind = Kind::constant;
+  bool is_last_use = false;  ///< The slot's value may be moved out.
+  Slot slot = kNoSlot;
+  c10::IValue constant;              ///< Already converted to the schema's type.
+  const c10::Argument* schema = nullptr;
+  Template value;  ///< For `other`: filled in at run time, then converted.
+};
+
+struct Step {
+  enum class Kind : std::uint8_t { operator_call, python_call, item, attribute, subgraph_call };
+  Kind kind = Kind::operator_call;
+  const graph::Node* node = nullptr;
+  Slot result = kNoSlot;
+  std::vector<Slot> released;  ///< Slots no later step reads.
+
+  // operator_call
+  std::optional<c10::OperatorHandle> op;
+  std::vector<Operand> operands;
+  std::size_t result_count = 1;
+  /// If every user takes one item, the items' slots (kNoSlot where unused); the tuple is not built.
+  std::vector<Slot> item_results;
+
+  // python_call; also where an operator call needs its arguments as written
+  Resolution resolution;
+  std::vector<Template> args;
+  std::vector<std::pair<std::string, Template>> kwargs;
+
+  // item: `args[0]` at a constant index
+  std::int64_t index = 0;
+
+  // attribute, subgraph_call
+  Value attribute;
+  std::shared_ptr<const GraphRunner> subgraph;
+};
+
+struct RunPlan {
+  const graph::Graph* graph = nullptr;
+  const graph::python::Source* source = nullptr;
+  std::vector<const graph::Node*> placeholders;
+  std::vector<Slot> input_slots;
+  std::vector<Step> steps;
+  Template output;
+  std::size_t slot_count = 0;
+  std::unordered_map<const graph::Graph*, std::shared_ptr<const GraphRunner>> subgraphs;
+};
+
+/// Builds the plan; throws as GraphRunner's constructor.
+std::unique_ptr<RunPlan> make_plan(const graph::Graph& graph,
+                                             const graph::python::Source* source);
+
+/// `error` with the node's name and, if known, its place in the file.
+UserError located_error(const RunPlan& plan, const graph::Node& node, const UserError& error);
+
+/// Fills in a template from the slots.
+Value instantiate(const Template& value, const std::vector<Value>& slots);
+
+/// A constant argument of a graph as a run-time value.
+Value constant_value(const graph::Argument& argument);
+
+/// True for `torch.ops.higher_order.*` that the runner does itself; see aten/higher_order.cpp.
+bool is_higher_order(const graph::Target& target);
+Value run_higher_order(const graph::Target& target, const Arguments& arguments,
+                       const RunPlan& plan);
+
+/// The tensor of an attribute.
+Value attribute_value(const graph::TensorAttribute& attribute);
+
+}  // namespace assay::aten

@@ -1,0 +1,257 @@
+#include "aten/runner.h"
+
+#include <ATen/core/Tensor.h>
+
+#include "assay/error.h"
+#include "aten/call.h"
+#include "aten/convert.h"
+#include "aten/operators.h"
+#include "aten/plan.h"
+#include "graph/print.h"
+
+namespace assay::aten {
+
+namespace {
+
+std::string describe_failure(const graph::Node& node, const std::string& message) {
+  std::string text = "node '" + node.name() + "' failed: " + message + "\n  in " +
+                     node.name() + " = " + graph::print_call(node);
+  for (const graph::StackFrame& frame : node.meta.stack) {
+    text += "\n  File \"" + frame.file + "\", line " + std::to_string(frame.line) + ", in " +
+            frame.function + "\n    " + frame.text;
+  }
+  return text;
+}
+
+// One run: the slots and the operators' stack.
+class Run {
+ public:
+  Run(const RunPlan& plan, const NodeObserver& observer)
+      : plan_(plan), observer_(observer), slots_(plan.slot_count) {
+    stack_.reserve(16);
+  }
+
+  Value run(std::vector<Value> inputs) {
+    take_inputs(std::move(inputs));
+    for (const Step& step : plan_.steps) {
+      try {
+        execute(step);
+      } catch (const OperatorError&) {
+        throw;
+      } catch (const UserError& error) {
+        throw located_error(plan_, *step.node, error);
+      } catch (const c10::Error& error) {
+        throw OperatorError(*step.node, error.what_without_backtrace());
+      } catch (const std::exception& error) {
+        throw OperatorError(*step.node, error.what());
+      }
+      for (Slot slot : step.released) slots_[slot] = Value();
+    }
+    return instantiate(plan_.output, slots_);
+  }
+
+ private:
+  void take_inputs(std::vector<Value> inputs) {
+    const std::size_t wanted = plan_.placeholders.size();
+    if (inputs.size() > wanted) {
+      throw UserError("the graph takes " + std::to_string(wanted) + " inputs, " +
+                      std::to_string(inputs.size()) + " given");
+    }
+    for (std::size_t i = 0; i < wanted; ++i) {
+      Value& slot = slots_[plan_.input_slots[i]];
+      if (i < inputs.size()) {
+        slot = std::move(inputs[i]);
+      } else if (!plan_.placeholders[i]->args().empty()) {
+        slot = constant_value(plan_.placeholders[i]->args()[0]);
+      } else {
+        throw UserError("the input '" + plan_.placeholders[i]->name() + "' is missing");
+      }
+      if (observer_) observer_(*plan_.placeholders[i], slot);
+    }
+  }
+
+  void execute(const Step& step) {
+    switch (step.kind) {
+      case Step::Kind::operator_call:
+        call_operator(step);
+        return;
+      case Step::Kind::python_call:
+        finish(step, call_python(step));
+        return;
+      case Step::Kind::item:
+        finish(step, take_item(step));
+        return;
+      case Step::Kind::attribute:
+        finish(step, step.attribute);
+        return;
+      case Step::Kind::subgraph_call:
+        finish(step, step.subgraph->run(arguments(step).positional, observer_));
+        return;
+    }
+  }
+
+  void finish(const Step& step, Value value) {
+    if (observer_) observer_(*step.node, value);
+    slots_[step.result] = std::move(value);
+  }
+
+  void push_operand(const Operand& operand) {
+    if (operand.kind == Operand::Kind::constant) {
+      stack_.push_back(operand.constant);
+      return;
+    }
+    if (operand.kind == Operand::Kind::tensor_slot) {
+      Value& value = slots_[operand.slot];
+      if (value.is_tensor()) {
+        if (operand.is_last_use) {
+          stack_.push_back(std::move(value.leaf));
+        } else {
+          stack_.push_back(value.leaf);
+        }
+        return;
+      }
+    }
+    int cost = 0;
+    const Value value = instantiate(operand.value, slots_);
+    auto converted = convert(value, *operand.schema, cost);
+    if (!converted) {
+      throw UserError("argument '" + operand.schema->name() + "' should be " +
+                      operand.schema->real_type()->annotation_str() + ", found " +
+                      type_name(value));
+    }
+    stack_.push_back(std::move(*converted));
+  }
+
+  void call_operator(const Step& step) {
+    stack_.clear();
+    for (const Operand& operand : step.operands) push_operand(operand);
+    step.op->callBoxed(stack_);
+    if (step.item_results.empty()) {
+      if (stack_.size() == 1) {
+        if (observer_) observer_(*step.node, Value(stack_[0]));
+        Value& slot = slots_[step.result];
+        slot.kind = Value::Kind::leaf;
+        slot.leaf = std::move(stack_[0]);
+      } else {
+        finish(step, results_to_value(stack_));
+      }
+      return;
+    }
+    if (observer_) observe_items(step);
+    for (std::size_t i = 0; i < stack_.size(); ++i) {
+      if (step.item_results[i] != kNoSlot) slots_[step.item_results[i]] = std::move(stack_[i]);
+    }
+  }
+
+  // The items' nodes have no step of their own, but an observer sees them all the same.
+  void observe_items(const Step& step) const {
+    observer_(*step.node, results_to_value(stack_));
+    const auto count = static_cast<std::int64_t>(stack_.size());
+    for (const graph::Node* user : step.node->users()) {
+      const std::int64_t index = *user->args()[1].get_if<std::int64_t>();
+      const auto at = static_cast<std::size_t>(index < 0 ? index + count : index);
+      observer_(*user, Value(stack_[at]));
+    }
+  }
+
+  Arguments arguments(const Step& step) const {
+    Arguments made;
+    made.positional.reserve(step.args.size());
+    for (const Template& value : step.args) made.positional.push_back(instantiate(value, slots_));
+    for (const auto& [name, value] : step.kwargs) {
+      made.keywords.push_back({name, instantiate(value, slots_)});
+    }
+    return made;
+  }
+
+  Value call_python(const Step& step) const {
+    const graph::Target& target = step.node->target();
+    if (is_higher_order(target)) return run_higher_order(target, arguments(step), plan_);
+    return call(step.resolution, arguments(step), target.name());
+  }
+
+  Value take_item(const Step& step) const {
+    const Value& container = slots_[step.args[0].slot];
+    if (container.is_sequence()) return container.items[item_index(step, container.items.size())];
+    if (container.is_leaf() && container.leaf.isTensorList()) {
+      const auto list = container.leaf.toTensorList();
+      return c10::IValue(list.get(item_index(step, list.size())));
+    }
+    return call(step.resolution, arguments(step), step.node->target().name());
+  }
+
+  static std::size_t item_index(const Step& step, std::size_t size) {
+    const auto count = static_cast<std::int64_t>(size);
+    if (step.index < -count || step.index >= count) {
+      throw UserError("index " + std::to_string(step.index) + " is out of range for " +
+                      std::to_string(count) + " values");
+    }
+    return static_cast<std::size_t>(step.index < 0 ? step.index + count : step.index);
+  }
+
+  const RunPlan& plan_;
+  const NodeObserver& observer_;
+  std::vector<Value> slots_;
+  std::vector<c10::IValue> stack_;
+};
+
+}  // namespace
+
+OperatorError::OperatorError(const graph::Node& node, std::string message)
+    : std::runtime_error(describe_failure(node, message)),
+      node_name_(node.name()),
+      call_(graph::print_call(node)),
+      message_(std::move(message)) {}
+
+GraphRunner::GraphRunner(const graph::Graph& graph, const graph::python::Source* source)
+    : plan_(make_plan(graph, source)) {}
+GraphRunner::~GraphRunner() = default;
+GraphRunner::GraphRunner(GraphRunner&&) noexcept = default;
+
+Value GraphRunner::run(std::vector<Value> inputs, const NodeObserver& observer) const {
+  return Run(*plan_, observer).run(std::move(inputs));
+}
+
+Value instantiate(const Template& value, const std::vector<Value>& slots) {
+  if (value.slot != kNoSlot) return slots[value.slot];
+  if (!value.is_container) return value.constant;
+  Value made = value.constant;
+  made.items.reserve(value.items.size());
+  for (const Template& item : value.items) made.items.push_back(instantiate(item, slots));
+  return made;
+}
+
+graph::ValueMeta describe(const Value& value) {
+  if (value.is_tensor() && value.leaf.toTensor().defined()) {
+    const at::Tensor& tensor = value.leaf.toTensor();
+    graph::TensorMeta meta;
+    meta.dtype = tensor.scalar_type();
+    meta.device = tensor.device();
+    meta.requires_grad = tensor.requires_grad();
+    for (std::int64_t size : tensor.sizes()) meta.sizes.emplace_back(size);
+    if (tensor.layout() == c10::kStrided) {
+      for (std::int64_t stride : tensor.strides()) meta.strides.emplace_back(stride);
+    } else {
+      meta.strides = graph::contiguous_strides(meta.sizes);
+    }
+    return {std::move(meta)};
+  }
+  if (value.is_int()) return {graph::SizeExpr(value.leaf.toInt())};
+  if (value.is_sequence() || (value.is_leaf() && value.leaf.isTensorList())) {
+    std::vector<graph::ValueMeta> items;
+    for (const Value& item : unpack(value)) items.push_back(describe(item));
+    return {std::move(items)};
+  }
+  return {};
+}
+
+void propagate_metadata(graph::Graph& graph, std::vector<Value> inputs) {
+  const GraphRunner runner(graph);
+  runner.run(std::move(inputs), [&](const graph::Node& node, const Value& value) {
+    if (graph::Node* found = graph.find(node.name()); found == &node) {
+      found->meta.value = describe(value);
+    }
+  });
+}
+
+}  // namespace assay::aten

@@ -1,0 +1,43 @@
+/// \file The commands of `assay`, one file each. Each returns the process's exit code: 0 fine, 1 the
+/// program under test failed; errors of usage or of the file are thrown as `UserError` (exit code
+/// 2).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace assay::cli {
+
+struct RunCommand {
+  std::filesystem::path file;
+  std::string backend = "eager";
+  int threads = 0;  ///< 0: PyTorch's default
+  int repeat = 1;
+  std::uint64_t seed = 0;
+  std::optional<std::filesystem::path> save_directory;
+  std::optional<std::filesystem::path> output;  ///< Save the results here, for torch.load.
+  bool json = false;
+};
+int run(const RunCommand& command);
+
+struct ShowCommand {
+  std::filesystem::path file;
+  bool dot = false;
+  bool code = false;
+  bool json = false;
+  bool run = true;  ///< Run the graph once where the file does not say its shapes.
+};
+int show(const ShowCommand& command);
+
+/// Lists the components and artifacts that TORCH_LOGS may name.
+int logs(bool json);
+
+/// Lists the graph passes.
+int passes(bool json);
+
+/// Assay's version and torch's.
+std::string version_text();
+
+}  // namespace assay::cli

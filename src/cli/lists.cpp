@@ -1,0 +1,50 @@
+// `assay logs`, `assay passes` and `assay --version`: what there is.
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "assay/version.h"
+#include "cli/commands.h"
+#include "cli/terminal.h"
+#include "graph/pass_manager.h"
+#include "observe/log_names.h"
+
+namespace assay::cli {
+
+int logs(bool json) {
+  if (!json) {
+    std::printf("%s", observe::render_log_names().c_str());
+    return 0;
+  }
+  auto list = nlohmann::json::array();
+  for (const observe::LogName& row : observe::log_names) {
+    list.push_back({{"name", row.name},
+                    {"kind", row.channel.is_artifact() ? "artifact" : "component"},
+                    {"off_by_default", row.off_by_default},
+                    {"description", row.description}});
+  }
+  std::printf("%s\n", list.dump(2).c_str());
+  return 0;
+}
+
+int passes(bool json) {
+  auto list = nlohmann::json::array();
+  std::vector<std::vector<std::string>> rows;
+  for (const graph::Pass& pass : graph::all_passes()) {
+    list.push_back({{"name", pass.name}, {"description", pass.description}});
+    rows.push_back({std::string(pass.name), std::string(pass.description)});
+  }
+  if (json) {
+    std::printf("%s\n", list.dump(2).c_str());
+  } else {
+    std::printf("%s", table(rows).c_str());
+    std::printf("\nASSAY_DISABLE_PASSES=a,b switches passes off; ASSAY_PASS_LIMIT=N stops after N "
+                "rewrites.\n");
+  }
+  return 0;
+}
+
+std::string version_text() {
+  return "assay " + std::string(version) + " (torch " + std::string(torch_version) + ")";
+}
+
+}  // namespace assay::cli

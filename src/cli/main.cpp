@@ -1,0 +1,151 @@
+// The `assay` command: reads the arguments and calls one of cli/commands.h.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <nlohmann/json.hpp>
+
+#include "assay/error.h"
+#include "cli/commands.h"
+#include "cli/terminal.h"
+#include "observe/configure.h"
+#include "observe/timings.h"
+
+namespace {
+
+using namespace assay;
+
+constexpr int kUsageError = 2;
+
+constexpr const char* kExamples = R"(examples:
+  assay run repro.py                    run a graph file and describe its results
+  assay run repro.py --repeat 20 --json the same, for a script, with timings
+  assay show minifier_launcher.py       what is in a graph file
+  assay show repro.py --dot | dot -Tsvg > graph.svg
+  TORCH_LOGS="graph_code" assay run repro.py
+exit codes: 0 fine, 1 the program under test fails, 2 bad usage or bad file)";
+
+struct Options {
+  cli::RunCommand run;
+  cli::ShowCommand show;
+  std::string save_directory;
+  std::string output;
+  std::string trace;
+  bool timings = false;
+  bool json = false;
+};
+
+CLI::App* add_run(CLI::App& app, Options& options) {
+  CLI::App* run = app.add_subcommand("run", "Run a graph file without Python");
+  run->add_option("FILE", options.run.file,
+                  "repro.py, minifier_launcher.py, fx_graph_runnable.py, ...")
+      ->required();
+  run->add_option("--backend", options.run.backend, "What runs the graph")->capture_default_str();
+  run->add_option("--threads", options.run.threads, "Threads inside operators")
+      ->check(CLI::Range(1, 1024));
+  run->add_option("--repeat", options.run.repeat, "Run this many times and time each")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  run->add_option("--seed", options.run.seed, "Seed for made-up inputs and random operators")
+      ->capture_default_str();
+  run->add_option("--save-dir", options.save_directory,
+                  "Where the inputs' storages are, instead of where the file says");
+  run->add_option("--output", options.output, "Save the results here, for torch.load");
+  run->add_flag("--json", options.json, "Print one JSON object");
+  return run;
+}
+
+CLI::App* add_show(CLI::App& app, Options& options) {
+  CLI::App* show =
+      app.add_subcommand("show", "Summarise a graph file: operators, shapes, largest tensors");
+  show->add_option("FILE", options.show.file, "A graph file")->required();
+  auto* forms = show->add_option_group("form");
+  forms->add_flag("--dot", options.show.dot, "Print a picture for Graphviz");
+  forms->add_flag("--code", options.show.code, "Print the graph as a Python program");
+  forms->add_flag("--json", options.json, "Print one JSON object");
+  forms->require_option(0, 1);
+  show->add_flag("!--no-run", options.show.run,
+                 "Do not run the graph to learn shapes that the file leaves out");
+  return show;
+}
+
+int report(const std::exception& error, const Options& options, const char* kind) {
+  if (options.json) {
+    nlohmann::json report = {{"status", "error"}, {"kind", kind}, {"message", error.what()}};
+    if (const auto* user = dynamic_cast<const UserError*>(&error)) {
+      const UserErrorDetail& detail = user->detail();
+      report["message"] = detail.message;
+      if (!detail.hint.empty()) report["hint"] = detail.hint;
+      if (detail.where.line > 0) {
+        report["file"] = detail.where.file;
+        report["line"] = detail.where.line;
+        report["column"] = detail.where.column;
+      }
+    }
+    using Handler = nlohmann::json::error_handler_t;
+    std::printf("%s\n", report.dump(2, ' ', false, Handler::replace).c_str());
+  }
+  std::fprintf(stderr, "%s %s\n", cli::red("error:").c_str(), error.what());
+  return kUsageError;
+}
+
+int parse_and_run(int argc, char** argv, Options& options) {
+  CLI::App app("Assay: find, reproduce and reduce failures of compiled PyTorch programs", "assay");
+  app.set_version_flag("--version", cli::version_text());
+  app.footer(kExamples);
+  app.require_subcommand(1);
+  app.failure_message(CLI::FailureMessage::simple);
+  app.add_option("--trace", options.trace, "Write a Chrome trace (Perfetto) of what was done");
+  app.add_flag("--timings", options.timings, "Print how long each phase took, to stderr");
+  app.fallthrough();
+  CLI::App* run = add_run(app, options);
+  CLI::App* show = add_show(app, options);
+  CLI::App* logs = app.add_subcommand("logs", "List what TORCH_LOGS may name");
+  logs->add_flag("--json", options.json, "Print one JSON array");
+  CLI::App* passes = app.add_subcommand("passes", "List the graph passes");
+  passes->add_flag("--json", options.json, "Print one JSON array");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kUsageError;
+  }
+
+  observe::Settings settings = observe::settings_from_environment();
+  if (!options.trace.empty()) settings.trace = options.trace;
+  settings.timings = settings.timings || options.timings;
+  observe::configure(settings);
+
+  int code = 0;
+  if (run->parsed()) {
+    options.run.json = options.json;
+    if (!options.save_directory.empty()) options.run.save_directory = options.save_directory;
+    if (!options.output.empty()) options.run.output = options.output;
+    code = cli::run(options.run);
+  } else if (show->parsed()) {
+    options.show.json = options.json;
+    code = cli::show(options.show);
+  } else if (logs->parsed()) {
+    code = cli::logs(options.json);
+  } else if (passes->parsed()) {
+    code = cli::passes(options.json);
+  }
+  if (options.timings) std::fprintf(stderr, "%s", observe::compile_times().c_str());
+  return code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  try {
+    return parse_and_run(argc, argv, options);
+  } catch (const observe::HelpRequested& help) {
+    std::printf("%s\n", help.what());
+    return 0;
+  } catch (const UserError& error) {
+    return report(error, options, "user");
+  } catch (const observe::SettingsError& error) {
+    return report(error, options, "settings");
+  } catch (const std::exception& error) {
+    return report(error, options, "internal");
+  }
+}

@@ -1,0 +1,231 @@
+#include "graph/graph.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "assay/error.h"
+#include "graph/python_names.h"
+
+namespace assay::graph {
+
+const char* to_string(Op op) {
+  switch (op) {
+    case Op::placeholder:
+      return "placeholder";
+    case Op::get_attr:
+      return "get_attr";
+    case Op::call_function:
+      return "call_function";
+    case Op::call_method:
+      return "call_method";
+    case Op::call_module:
+      return "call_module";
+    case Op::output:
+      return "output";
+  }
+  throw InternalError("unknown op");
+}
+
+namespace {
+
+constexpr std::string_view kOperatorPrefix = "torch.ops.";
+
+bool names_operator(std::string_view name) {
+  return name.starts_with(kOperatorPrefix) && std::ranges::count(name, '.') == 4;
+}
+
+}  // namespace
+
+Target::Target(std::string name) : name_(std::move(name)), is_operator_(names_operator(name_)) {}
+
+std::string_view Target::base_name() const {
+  std::string_view rest = name_;
+  if (is_operator_) rest = rest.substr(0, rest.rfind('.'));
+  const auto dot = rest.rfind('.');
+  return dot == std::string_view::npos ? rest : rest.substr(dot + 1);
+}
+
+void Node::add_uses() {
+  for_each_input([this](Node& input) { input.users_.push_back(this); });
+}
+
+void Node::drop_uses() {
+  for_each_input([this](Node& input) {
+    auto found = std::find(input.users_.rbegin(), input.users_.rend(), this);
+    internal_check(found != input.users_.rend(), "a node's users must mention it");
+    *found = input.users_.back();
+    input.users_.pop_back();
+  });
+}
+
+void Node::set_arguments(std::vector<Argument> args, std::vector<NamedArgument> kwargs) {
+  drop_uses();
+  args_ = std::move(args);
+  kwargs_ = std::move(kwargs);
+  add_uses();
+}
+
+void Node::replace_all_uses_with(Node& replacement) {
+  if (&replacement == this) return;
+  std::vector<Node*> users = users_;
+  std::ranges::sort(users);
+  users.erase(std::unique(users.begin(), users.end()), users.end());
+  auto replace = [&](Node& node) -> Argument { return &node == this ? &replacement : &node; };
+  for (Node* user : users) {
+    std::vector<Argument> args;
+    args.reserve(user->args_.size());
+    for (const Argument& argument : user->args_) args.push_back(argument.map_nodes(replace));
+    std::vector<NamedArgument> kwargs;
+    kwargs.reserve(user->kwargs_.size());
+    for (const NamedArgument& argument : user->kwargs_) {
+      kwargs.push_back({argument.name, argument.value.map_nodes(replace)});
+    }
+    user->set_arguments(std::move(args), std::move(kwargs));
+  }
+}
+
+std::vector<Node*> Graph::placeholders() {
+  std::vector<Node*> found;
+  for (Node& node : nodes_) {
+    if (node.op() == Op::placeholder) found.push_back(&node);
+  }
+  return found;
+}
+
+std::vector<const Node*> Graph::placeholders() const {
+  std::vector<const Node*> found;
+  for (const Node& node : nodes_) {
+    if (node.op() == Op::placeholder) found.push_back(&node);
+  }
+  return found;
+}
+
+std::string Graph::unique_name(std::string_view wish) const {
+  std::string name = python_identifier(wish);
+  if (!by_name_.contains(name)) return name;
+  // As FX does: strip a numeric suffix and count on from there.
+  std::string base = name;
+  const auto underscore = base.rfind('_');
+  if (underscore != std::string::npos && underscore > 0 && underscore + 1 < base.size() &&
+      std::all_of(base.begin() + static_cast<std::ptrdiff_t>(underscore) + 1, base.end(),
+                  [](char c) { return c >= '0' && c <= '9'; })) {
+    base.resize(underscore);
+  }
+  int& suffix = next_suffix_[base];
+  do {
+    name = base + "_" + std::to_string(++suffix);
+  } while (by_name_.contains(name));
+  return name;
+}
+
+Node& Graph::append(Op op, std::string_view name, Target target) {
+  const auto before = insert_before_ != nullptr ? insert_before_->position_ : nodes_.end();
+  const std::string_view wish = name.empty() ? target.base_name() : name;
+  std::string unique = unique_name(wish);
+  auto position = nodes_.emplace(before, Node::Key(), op, std::move(unique), std::move(target));
+  position->position_ = position;
+  by_name_.emplace(position->name_, &*position);
+  return *position;
+}
+
+Node& Graph::placeholder(std::string_view name, std::string parameter) {
+  std::string target = parameter.empty() ? std::string(name) : std::move(parameter);
+  return append(Op::placeholder, name, Target(std::move(target)));
+}
+
+Node& Graph::get_attr(std::string attribute, std::string_view name) {
+  std::string wish = name.empty() ? attribute : std::string(name);
+  return append(Op::get_attr, wish, Target(std::move(attribute)));
+}
+
+Node& Graph::call_function(Target target, std::vector<Argument> args,
+                           std::vector<NamedArgument> kwargs, std::string_view name) {
+  Node& node = append(Op::call_function, name, std::move(target));
+  node.set_arguments(std::move(args), std::move(kwargs));
+  return node;
+}
+
+Node& Graph::call_method(std::string method, std::vector<Argument> args,
+                         std::vector<NamedArgument> kwargs, std::string_view name) {
+  Node& node = append(Op::call_method, name, Target(std::move(method)));
+  node.set_arguments(std::move(args), std::move(kwargs));
+  return node;
+}
+
+Node& Graph::call_module(std::string module, std::vector<Argument> args,
+                         std::vector<NamedArgument> kwargs, std::string_view name) {
+  std::string wish = name.empty() ? module : std::string(name);
+  Node& node = append(Op::call_module, wish, Target(std::move(module)));
+  node.set_arguments(std::move(args), std::move(kwargs));
+  return node;
+}
+
+Node& Graph::set_output(Argument value) {
+  if (output_ == nullptr) output_ = &append(Op::output, "output", Target("output"));
+  std::vector<Argument> args;
+  args.push_back(std::move(value));
+  output_->set_arguments(std::move(args));
+  return *output_;
+}
+
+void Graph::erase(Node& node) {
+  internal_check(node.users_.empty(), "only a node without users can be erased");
+  node.drop_uses();
+  by_name_.erase(node.name_);
+  if (&node == output_) output_ = nullptr;
+  if (&node == insert_before_) insert_before_ = nullptr;
+  nodes_.erase(node.position_);
+}
+
+void Graph::rename(Node& node, std::string_view name) {
+  if (node.name_ == name) return;
+  std::string unique = unique_name(name);
+  by_name_.erase(node.name_);
+  node.name_ = std::move(unique);
+  by_name_.emplace(node.name_, &node);
+}
+
+Node* Graph::find(std::string_view name) const {
+  auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : found->second;
+}
+
+const Attribute* Graph::attribute(std::string_view target) const {
+  const std::string_view first = target.substr(0, target.find('.'));
+  auto found = std::ranges::find_if(attributes_, [&](const Attribute& attribute) {
+    return attribute.name == target || attribute.name == first;
+  });
+  return found == attributes_.end() ? nullptr : &*found;
+}
+
+std::unique_ptr<Graph> Graph::clone() const {
+  auto copy = std::make_unique<Graph>(name_);
+  for (const Attribute& attribute : attributes_) {
+    copy->attributes_.push_back(attribute);
+    if (const Graph* subgraph = attribute.subgraph()) {
+      copy->attributes_.back().value = std::shared_ptr<Graph>(subgraph->clone());
+    }
+  }
+  std::unordered_map<const Node*, Node*> twin;
+  twin.reserve(nodes_.size());
+  auto translate = [&](Node& node) -> Argument { return twin.at(&node); };
+  for (const Node& node : nodes_) {
+    auto position = copy->nodes_.emplace(copy->nodes_.end(), Node::Key(), node.op_, node.name_,
+                                         node.target_);
+    position->position_ = position;
+    copy->by_name_.emplace(position->name_, &*position);
+    position->meta = node.meta;
+    for (const Argument& argument : node.args_) {
+      position->args_.push_back(argument.map_nodes(translate));
+    }
+    for (const NamedArgument& argument : node.kwargs_) {
+      position->kwargs_.push_back({argument.name, argument.value.map_nodes(translate)});
+    }
+    position->add_uses();
+    twin.emplace(&node, &*position);
+    if (&node == output_) copy->output_ = &*position;
+  }
+  return copy;
+}
+
+}  // namespace assay::graph

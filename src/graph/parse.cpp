@@ -1,0 +1,574 @@
+#include "graph/parse.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <optional>
+#include <unordered_map>
+
+#include "assay/error.h"
+#include "graph/annotation.h"
+#include "graph/constant_syntax.h"
+#include "graph/module_syntax.h"
+#include "graph/python_operators.h"
+
+namespace assay::graph {
+
+namespace {
+
+using python::Expression;
+using python::Source;
+using python::Statement;
+using Kind = Expression::Kind;
+using Form = PythonOperator::Form;
+
+// FX prints the standard library's module by its private name.
+std::string canonical_function(std::string name) {
+  constexpr std::string_view kPrivate = "_operator.";
+  if (name.starts_with(kPrivate)) return "operator." + name.substr(kPrivate.size());
+  return name;
+}
+
+// Reads the `# File: ...` and `# From: ...` comments that stand between statements.
+class CommentReader {
+ public:
+  explicit CommentReader(const std::vector<python::Comment>& comments) : comments_(comments) {}
+
+  /// Skips the comments before `offset`, without reading them.
+  void start_at(std::size_t offset) {
+    next_ = static_cast<std::size_t>(
+        std::ranges::lower_bound(comments_, offset, {}, &python::Comment::offset) -
+        comments_.begin());
+  }
+
+  /// Takes the comments before `offset` and updates what the following nodes inherit.
+  void advance_to(std::size_t offset) {
+    bool has_new_stack = false;
+    for (; next_ < comments_.size() && comments_[next_].offset < offset; ++next_) {
+      const std::string_view text = comments_[next_].text;
+      if (text.starts_with("No stacktrace found")) {
+        stack.clear();
+        provenance.clear();
+        has_new_stack = true;
+      } else if (auto frame = stack_frame(text)) {
+        if (!has_new_stack) {
+          stack.clear();
+          provenance.clear();
+        }
+        has_new_stack = true;
+        stack.push_back(std::move(*frame));
+      } else if (text.starts_with("From:")) {
+        provenance = words(text.substr(5));
+      }
+    }
+  }
+
+  std::vector<StackFrame> stack;
+  std::vector<std::string> provenance;
+
+ private:
+  // `File: model.py:12 in forward, code: y = relu(x)`
+  static std::optional<StackFrame> stack_frame(std::string_view text) {
+    constexpr std::string_view kFile = "File: ";
+    constexpr std::string_view kCode = ", code: ";
+    constexpr std::string_view kIn = " in ";
+    if (!text.starts_with(kFile)) return std::nullopt;
+    text.remove_prefix(kFile.size());
+    auto code = text.find(kCode);
+    std::string_view place = text.substr(0, code);
+    const auto in = place.rfind(kIn);
+    if (in == std::string_view::npos) return std::nullopt;
+    const std::string_view file_and_line = place.substr(0, in);
+    const auto colon = file_and_line.rfind(':');
+    if (colon == std::string_view::npos) return std::nullopt;
+    StackFrame frame;
+    frame.file = file_and_line.substr(0, colon);
+    const std::string_view line = file_and_line.substr(colon + 1);
+    auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), frame.line);
+    if (error != std::errc() || end != line.data() + line.size()) return std::nullopt;
+    frame.function = place.substr(in + kIn.size());
+    if (code != std::string_view::npos) frame.text = text.substr(code + kCode.size());
+    return frame;
+  }
+
+  static std::vector<std::string> words(std::string_view text) {
+    std::vector<std::string> found;
+    while (!text.empty()) {
+      const auto begin = text.find_first_not_of(' ');
+      if (begin == std::string_view::npos) break;
+      const auto end = std::min(text.find(' ', begin), text.size());
+      found.emplace_back(text.substr(begin, end - begin));
+      text.remove_prefix(end);
+    }
+    return found;
+  }
+
+  const std::vector<python::Comment>& comments_;
+  std::size_t next_ = 0;
+};
+
+// Builds the graph of one class's forward().
+class ForwardReader {
+ public:
+  ForwardReader(const Source& source, const std::vector<python::Comment>& comments, Graph& graph)
+      : source_(source), comments_(comments), graph_(graph) {}
+
+  void read(const Statement& forward) {
+    parameters(forward);
+    comments_.start_at(forward.offset);
+    for (std::size_t i = 0; i < forward.body.size(); ++i) {
+      const Statement& current = forward.body[i];
+      if (graph_.output() != nullptr) {
+        throw error(current, "unexpected statement after the return");
+      }
+      comments_.advance_to(current.offset);
+      statement_offset_ = current.offset;
+      const Statement* next = i + 1 < forward.body.size() ? &forward.body[i + 1] : nullptr;
+      if (in_place(current, next)) {
+        ++i;
+      } else {
+        statement(current);
+      }
+    }
+    if (graph_.output() == nullptr) {
+      throw source_.error(forward.end, 1, "forward() has no return statement",
+                          "the file looks cut off: expected 'return (...)'");
+    }
+  }
+
+ private:
+  UserError error(const Expression& at, const std::string& message,
+                  const std::string& hint = {}) const {
+    return source_.error(at.offset, at.end - at.offset, message, hint);
+  }
+  UserError error(const Statement& at, const std::string& message,
+                  const std::string& hint = {}) const {
+    return source_.error(at.offset, at.end - at.offset, message, hint);
+  }
+
+  void parameters(const Statement& forward) {
+    if (forward.parameters.empty() || forward.parameters[0].name != "self") {
+      throw source_.error(forward.offset, 3, "expected 'self' as the first parameter of forward()");
+    }
+    for (std::size_t i = 1; i < forward.parameters.size(); ++i) {
+      const Statement::Parameter& parameter = forward.parameters[i];
+      if (values_.contains(parameter.name)) {
+        throw source_.error(parameter.offset, parameter.name.size(),
+                            "duplicate parameter '" + std::string(parameter.name) + "'");
+      }
+      Node& node = graph_.placeholder(parameter.name, std::string(parameter.name));
+      annotate(node, parameter.annotation);
+      if (parameter.default_value != nullptr) {
+        node.set_arguments({constant_from_syntax(source_, *parameter.default_value)});
+      }
+      values_[parameter.name] = &node;
+    }
+  }
+
+  static void annotate(Node& node, const Expression* annotation) {
+    if (annotation == nullptr || annotation->kind != Kind::string) return;
+    if (auto value = parse_annotation(annotation->value)) node.meta.value = std::move(*value);
+  }
+
+  void statement(const Statement& current) {
+    switch (current.kind) {
+      case Statement::Kind::assign:
+        assignment(current);
+        return;
+      case Statement::Kind::returns:
+        if (current.value == nullptr) {
+          graph_.set_output(Argument());
+        } else {
+          graph_.set_output(read_value(*current.value));
+        }
+        graph_.output()->meta.stack = comments_.stack;
+        graph_.output()->meta.provenance = comments_.provenance;
+        return;
+      case Statement::Kind::expression:
+        if (current.value->kind == Kind::string) return;  // a docstring
+        if (current.value->kind == Kind::call) {
+          make_node(*current.value, {});
+          return;
+        }
+        break;
+      case Statement::Kind::pass:
+        return;
+      default:
+        break;
+    }
+    throw error(current, "a graph's forward() cannot contain this statement",
+                "expected 'name = call(...)' or 'return (...)'");
+  }
+
+  // `x += y;  iadd = x` and `x[i] = y;  setitem = x`: one node whose name the second statement
+  // gives.
+  bool in_place(const Statement& current, const Statement* next) {
+    std::vector<Argument> args;
+    std::string function;
+    if (current.kind == Statement::Kind::augmented) {
+      const PythonOperator* found = operator_of_symbol(current.operation, Form::in_place);
+      if (found == nullptr) throw error(current, "unknown in-place operator");
+      function = found->function;
+      args = {read_value(*current.targets[0]), read_value(*current.value)};
+    } else if (current.kind == Statement::Kind::assign && current.targets.size() == 1 &&
+               current.targets[0]->kind == Kind::subscript) {
+      const Expression& target = *current.targets[0];
+      function = "operator.setitem";
+      args = {read_value(*target.children[0]), read_value(*target.children[1]),
+              read_value(*current.value)};
+    } else {
+      return false;
+    }
+    Node* object = args[0].node();
+    if (object == nullptr) throw error(current, "expected a tensor on the left");
+    std::string_view name;
+    const bool names_result = next != nullptr && next->kind == Statement::Kind::assign &&
+                              next->targets.size() == 1 &&
+                              next->targets[0]->kind == Kind::name &&
+                              next->value->kind == Kind::name &&
+                              values_.contains(next->value->text) &&
+                              values_.at(next->value->text) == object;
+    if (names_result) name = next->targets[0]->text;
+    Node& node = call_function(function, std::move(args), {}, name);
+    if (names_result) {
+      annotate(node, next->annotation);
+      values_[name] = &node;
+    } else if (current.targets[0]->kind == Kind::name) {
+      values_[current.targets[0]->text] = &node;
+    }
+    return names_result;
+  }
+
+  void assignment(const Statement& current) {
+    if (current.value->kind == Kind::none && current.annotation == nullptr) {
+      release(current);
+      return;
+    }
+    if (current.targets.size() != 1) throw error(current, "expected a single name before '='");
+    const Expression& target = *current.targets[0];
+    if (target.kind == Kind::tuple) {
+      unpack(target, *current.value);
+      return;
+    }
+    if (target.kind != Kind::name) throw error(target, "expected a name before '='");
+    if (current.value->kind == Kind::name) {
+      alias(target, *current.value);
+      return;
+    }
+    Argument value = make_value(*current.value, target.text);
+    Node* node = value.node();
+    if (node == nullptr) throw error(*current.value, "expected a call, an attribute or an operator");
+    annotate(*node, current.annotation);
+    values_[target.text] = node;
+  }
+
+  // `x = y = None` after their last use.
+  void release(const Statement& current) {
+    for (const Expression* target : current.targets) {
+      if (target->kind != Kind::name) throw error(*target, "expected a name before '= None'");
+      look_up(*target);
+    }
+  }
+
+  // `l_x_ = L_x_` gives a parameter the name its node has in FX.
+  void alias(const Expression& target, const Expression& value) {
+    Node& node = look_up(value);
+    if (node.op() == Op::placeholder && node.name() == node.target().name() &&
+        graph_.find(target.text) == nullptr) {
+      graph_.rename(node, target.text);
+    }
+    values_[target.text] = &node;
+  }
+
+  void unpack(const Expression& targets, const Expression& value) {
+    Argument tuple = make_value(value, {});
+    for (std::size_t i = 0; i < targets.children.size(); ++i) {
+      const Expression& target = *targets.children[i];
+      if (target.kind != Kind::name) throw error(target, "expected a name");
+      Node& item = call_function("operator.getitem", {tuple, static_cast<std::int64_t>(i)}, {},
+                                 target.text);
+      values_[target.text] = &item;
+    }
+  }
+
+  Node& look_up(const Expression& name) {
+    auto found = values_.find(name.text);
+    if (found == values_.end()) {
+      throw error(name, "'" + std::string(name.text) + "' is not defined",
+                  "a graph can only use its parameters and the values computed above");
+    }
+    return *found->second;
+  }
+
+  void finish(Node& node) {
+    node.meta.text_offset = statement_offset_;
+    node.meta.stack = comments_.stack;
+    node.meta.provenance = comments_.provenance;
+  }
+
+  Node& call_function(std::string function, std::vector<Argument> args,
+                      std::vector<NamedArgument> kwargs, std::string_view name) {
+    Node& node = graph_.call_function(Target(std::move(function)), std::move(args),
+                                      std::move(kwargs), name);
+    finish(node);
+    return node;
+  }
+
+  // ---- expressions ----
+
+  Argument read_value(const Expression& expression) { return make_value(expression, {}); }
+
+  // The argument an expression means; calls and operators in it become nodes. `name` is for the
+  // node of the outermost one.
+  Argument make_value(const Expression& expression, std::string_view name) {
+    if (expression.kind == Kind::name && values_.contains(expression.text)) {
+      return &look_up(expression);
+    }
+    const SyntaxReader read_item = [this](const Expression& item) { return read_value(item); };
+    const bool is_local = values_.contains(root_name(expression));
+    if (!is_local || expression.kind != Kind::attribute) {
+      if (auto literal = literal_from_syntax(source_, expression, read_item)) {
+        return std::move(*literal);
+      }
+    }
+    if (expression.kind == Kind::attribute && !is_local) {
+      const std::string dotted = python::dotted_name(expression);
+      if (!dotted.empty() && root_name(expression) != "self") return QualifiedName{dotted};
+    }
+    return make_node(expression, name);
+  }
+
+  static std::string_view root_name(const Expression& expression) {
+    const Expression* current = &expression;
+    while (current->kind == Kind::attribute) current = current->children[0];
+    return current->kind == Kind::name ? current->text : std::string_view();
+  }
+
+  Argument make_node(const Expression& expression, std::string_view name) {
+    switch (expression.kind) {
+      case Kind::name:
+        return &look_up(expression);
+      case Kind::attribute:
+        return attribute(expression, name);
+      case Kind::call:
+        return call(expression, name);
+      case Kind::subscript:
+        return &call_function("operator.getitem",
+                              {read_value(*expression.children[0]),
+                               read_value(*expression.children[1])},
+                              {}, name);
+      case Kind::unary:
+        return operation(expression, Form::unary, name);
+      case Kind::binary:
+        return operation(expression, Form::binary, name);
+      case Kind::compare:
+        return operation(expression, Form::compare, name);
+      default:
+        break;
+    }
+    std::string what(expression.kind == Kind::opaque ? expression.text : "this expression");
+    throw error(expression, "a graph cannot contain " + what,
+                "expected a call, an operator, an attribute or a constant");
+  }
+
+  Argument operation(const Expression& expression, Form form, std::string_view name) {
+    const PythonOperator* found = operator_of_symbol(expression.text, form);
+    if (found == nullptr) {
+      throw error(expression, "a graph cannot contain '" + std::string(expression.text) + "'");
+    }
+    std::vector<Argument> args;
+    for (const Expression* child : expression.children) args.push_back(read_value(*child));
+    return &call_function(std::string(found->function), std::move(args), {}, name);
+  }
+
+  // `self.a.b`, also spelt with getattr(self, "0"); nothing if it is not a path from self.
+  std::optional<std::string> attribute_path(const Expression& expression) const {
+    if (expression.kind == Kind::name && expression.text == "self") return "";
+    std::optional<std::string> base;
+    std::string last;
+    if (expression.kind == Kind::attribute) {
+      base = attribute_path(*expression.children[0]);
+      last = expression.text;
+    } else if (expression.kind == Kind::call && expression.children.size() == 3 &&
+               expression.children[0]->kind == Kind::name &&
+               expression.children[0]->text == "getattr" &&
+               expression.children[2]->kind == Kind::string) {
+      base = attribute_path(*expression.children[1]);
+      last = expression.children[2]->value;
+    }
+    if (!base) return std::nullopt;
+    return base->empty() ? last : *base + "." + last;
+  }
+
+  Node& get_attr(const Expression& expression, std::string path, std::string_view name) {
+    if (graph_.attribute(path) == nullptr) {
+      throw error(expression, "the module has no attribute '" + path + "'",
+                  "expected it to be set in __init__");
+    }
+    Node& node = graph_.get_attr(std::move(path), name);
+    finish(node);
+    return node;
+  }
+
+  Argument attribute(const Expression& expression, std::string_view name) {
+    if (auto path = attribute_path(expression)) return &get_attr(expression, *path, name);
+    return &call_function("getattr",
+                          {read_value(*expression.children[0]), std::string(expression.text)}, {},
+                          name);
+  }
+
+  Argument call(const Expression& expression, std::string_view name) {
+    if (auto path = attribute_path(expression)) return &get_attr(expression, *path, name);
+    const Expression& callee = *expression.children[0];
+    std::vector<Argument> args;
+    std::vector<NamedArgument> kwargs;
+    const auto read_arguments = [&] {
+      for (std::size_t i = 1; i < expression.children.size(); ++i) {
+        args.push_back(read_value(*expression.children[i]));
+      }
+      for (const auto& keyword : expression.keywords) {
+        if (keyword.name.empty()) throw error(*keyword.value, "a graph cannot contain **");
+        kwargs.push_back({std::string(keyword.name), read_value(*keyword.value)});
+      }
+    };
+    if (auto path = attribute_path(callee)) {
+      if (graph_.attribute(*path) == nullptr) {
+        throw error(callee, "the module has no attribute '" + *path + "'");
+      }
+      read_arguments();
+      Node& node = graph_.call_module(*path, std::move(args), std::move(kwargs), name);
+      finish(node);
+      return &node;
+    }
+    const std::string dotted = python::dotted_name(callee);
+    const bool is_method =
+        callee.kind == Kind::attribute &&
+        (dotted.empty() || values_.contains(root_name(callee)));
+    if (is_method) {
+      args.push_back(read_value(*callee.children[0]));
+      read_arguments();
+      Node& node = graph_.call_method(std::string(callee.text), std::move(args),
+                                      std::move(kwargs), name);
+      finish(node);
+      return &node;
+    }
+    if (dotted.empty()) throw error(callee, "expected the name of a function");
+    read_arguments();
+    return &call_function(canonical_function(dotted), std::move(args), std::move(kwargs), name);
+  }
+
+  const Source& source_;
+  CommentReader comments_;
+  Graph& graph_;
+  std::unordered_map<std::string_view, Node*> values_;
+  std::size_t statement_offset_ = 0;
+};
+
+// Finds the classes of a file and reads them as graphs.
+class ModuleReader {
+ public:
+  ModuleReader(const Source& source, const python::Module& module)
+      : source_(source), module_(module) {}
+
+  std::unique_ptr<Graph> read() {
+    for (const Statement& statement : module_.statements) {
+      if (statement.kind == Statement::Kind::class_def) classes_[statement.name] = &statement;
+    }
+    return read_class(main_class());
+  }
+
+ private:
+  const Statement& main_class() const {
+    const Statement* last = nullptr;
+    for (const Statement& statement : module_.statements) {
+      if (statement.kind == Statement::Kind::class_def && find_forward(statement) != nullptr) {
+        last = &statement;
+      }
+      if (statement.kind != Statement::Kind::assign || statement.value->kind != Kind::call) continue;
+      const Expression& target = *statement.targets[0];
+      auto found = classes_.find(python::dotted_name(*statement.value->children[0]));
+      if (target.kind == Kind::name && target.text == "mod" && found != classes_.end()) {
+        return *found->second;
+      }
+    }
+    if (auto found = classes_.find("Repro"); found != classes_.end()) return *found->second;
+    if (last == nullptr) {
+      throw UserError(source_.file + ": no graph found",
+                      "expected a class with a forward() method, as in stock PyTorch's repro.py");
+    }
+    return *last;
+  }
+
+  static const Statement* find_method(const Statement& definition, std::string_view name) {
+    for (const Statement& statement : definition.body) {
+      if (statement.kind == Statement::Kind::function && statement.name == name) return &statement;
+    }
+    return nullptr;
+  }
+  static const Statement* find_forward(const Statement& definition) {
+    return find_method(definition, "forward");
+  }
+
+  std::unique_ptr<Graph> read_class(const Statement& definition) {
+    const Statement* forward = find_forward(definition);
+    if (forward == nullptr) {
+      throw source_.error(definition.offset, 5,
+                          "the class '" + std::string(definition.name) + "' has no forward()");
+    }
+    if (++nesting_ > kMaxNesting) {
+      throw source_.error(definition.offset, 5, "subgraphs are nested too deeply");
+    }
+    auto graph = std::make_unique<Graph>(
+        definition.name == "lambda" ? "Repro" : std::string(definition.name));
+    // Nested classes are subgraphs named after the attribute, as FX's readable form has them.
+    for (const Statement& statement : definition.body) {
+      if (statement.kind == Statement::Kind::class_def && find_forward(statement) != nullptr) {
+        graph->attributes().push_back(
+            {std::string(statement.name), std::shared_ptr<Graph>(read_class(statement))});
+      }
+    }
+    if (const Statement* constructor = find_method(definition, "__init__")) {
+      read_attributes(*constructor, *graph);
+    }
+    ForwardReader(source_, module_.comments, *graph).read(*forward);
+    --nesting_;
+    return graph;
+  }
+
+  void read_attributes(const Statement& constructor, Graph& graph) {
+    for (const Statement& statement : constructor.body) {
+      auto found = attribute_from_syntax(source_, statement);
+      if (!found) continue;
+      if (const auto* module = std::get_if<ModuleAttribute>(&found->value)) {
+        if (auto known = classes_.find(module->constructor); known != classes_.end()) {
+          found->value = std::shared_ptr<Graph>(read_class(*known->second));
+        }
+      }
+      if (graph.attribute(found->name) != nullptr) {
+        throw source_.error(statement.offset, statement.end - statement.offset,
+                            "the attribute '" + found->name + "' is set twice");
+      }
+      graph.attributes().push_back(std::move(*found));
+    }
+  }
+
+  static constexpr int kMaxNesting = 50;
+  const Source& source_;
+  const python::Module& module_;
+  std::map<std::string_view, const Statement*, std::less<>> classes_;
+  int nesting_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Graph> parse(const Source& source, const python::Module& module) {
+  return ModuleReader(source, module).read();
+}
+
+std::unique_ptr<Graph> parse(const std::string& text, const std::string& file) {
+  const Source source{file, text};
+  const python::Module module = python::parse_module(source);
+  return parse(source, module);
+}
+
+}  // namespace assay::graph

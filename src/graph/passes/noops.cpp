@@ -1,0 +1,73 @@
+#include <algorithm>
+#include <string_view>
+
+#include "graph/passes/passes.h"
+
+namespace assay::graph {
+
+namespace {
+
+bool is_view(const Node& node) {
+  if (node.op() != Op::call_function || !node.target().is_operator()) return false;
+  constexpr std::string_view kViews[] = {
+      "torch.ops.aten.view.default",    "torch.ops.aten._unsafe_view.default",
+      "torch.ops.aten.expand.default",  "torch.ops.aten.permute.default",
+      "torch.ops.aten.slice.Tensor",    "torch.ops.aten.alias.default",
+      "torch.ops.aten.squeeze.dims",    "torch.ops.aten.transpose.int",
+      "torch.ops.aten.reshape.default",
+  };
+  return std::ranges::find(kViews, node.target().name()) != std::end(kViews);
+}
+
+// A permutation of equal sizes has equal metadata too; its order must be the identity.
+bool keeps_order(const Node& node) {
+  const std::string_view name = node.target().base_name();
+  if (name == "transpose") {
+    return node.args().size() == 3 && node.args()[1].get_if<std::int64_t>() != nullptr &&
+           node.args()[2].get_if<std::int64_t>() != nullptr &&
+           *node.args()[1].get_if<std::int64_t>() == *node.args()[2].get_if<std::int64_t>();
+  }
+  if (name != "permute") return true;
+  if (node.args().size() != 2) return false;
+  std::int64_t expected = 0;
+  for (const Argument& item : node.args()[1].items()) {
+    const auto* dimension = item.get_if<std::int64_t>();
+    if (dimension == nullptr || *dimension != expected++) return false;
+  }
+  return true;
+}
+
+// With equal sizes and strides a slice must also begin at the start: its offset is not in the
+// metadata.
+bool keeps_offset(const Node& node) {
+  if (node.target().base_name() != "slice") return true;
+  for (const NamedArgument& argument : node.kwargs()) {
+    if (argument.name == "start") return false;
+  }
+  if (node.args().size() < 3 || node.args()[2].is_none()) return true;
+  const auto* start = node.args()[2].get_if<std::int64_t>();
+  return start != nullptr && *start == 0;
+}
+
+}  // namespace
+
+void remove_noops(Graph& graph, PassContext& context) {
+  for (auto position = graph.nodes().begin(); position != graph.nodes().end();) {
+    Node& node = *position++;
+    if (!is_view(node) || node.args().empty() || !context.facts().is_pure(node)) continue;
+    Node* input = node.args()[0].node();
+    if (input == nullptr) continue;
+    const TensorMeta* before = input->meta.value.tensor();
+    const TensorMeta* after = node.meta.value.tensor();
+    if (before == nullptr || after == nullptr || !(*before == *after)) continue;
+    if (!keeps_order(node) || !keeps_offset(node)) continue;
+    // A returned view is another tensor object than its base: keep it.
+    const bool is_returned = std::ranges::any_of(
+        node.users(), [](const Node* user) { return user->op() == Op::output; });
+    if (is_returned || !context.may_apply()) continue;
+    node.replace_all_uses_with(*input);
+    graph.erase(node);
+  }
+}
+
+}  // namespace assay::graph

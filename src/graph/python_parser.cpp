@@ -1,0 +1,738 @@
+#include "graph/python_parser.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+
+#include "graph/python_names.h"
+#include "graph/python_strings.h"
+
+namespace assay::graph::python {
+
+namespace {
+
+using Kind = Expression::Kind;
+
+// Bounds recursion in everything that later walks a tree.
+constexpr std::uint32_t kMaxDepth = 200;
+
+int binary_precedence(const Token& token) {
+  if (token.kind != TokenKind::punctuation) return 0;
+  const std::string_view op = token.text;
+  if (op == "|") return 1;
+  if (op == "^") return 2;
+  if (op == "&") return 3;
+  if (op == "<<" || op == ">>") return 4;
+  if (op == "+" || op == "-") return 5;
+  if (op == "*" || op == "/" || op == "//" || op == "%" || op == "@") return 6;
+  return 0;
+}
+
+class Parser {
+ public:
+  Parser(const Source& source, Module& module) : source_(source), module_(module) {
+    TokenStream stream = tokenize(source);
+    tokens_ = std::move(stream.tokens);
+    module_.comments = std::move(stream.comments);
+  }
+
+  void file() {
+    while (!at(TokenKind::end)) statement(module_.statements);
+  }
+
+  const Expression* lone_expression() {
+    const Expression* result = expression_list();
+    while (at(TokenKind::newline)) ++next_;
+    if (!at(TokenKind::end)) fail("expected the end of the expression");
+    return result;
+  }
+
+ private:
+  // ---- tokens ----
+  const Token& token() const { return tokens_[next_]; }
+  const Token& token(std::size_t ahead) const {
+    return tokens_[std::min(next_ + ahead, tokens_.size() - 1)];
+  }
+  bool at(TokenKind kind) const { return token().kind == kind; }
+  bool at(std::string_view text) const { return token().is(text); }
+  bool accept(std::string_view text) {
+    if (!at(text)) return false;
+    ++next_;
+    return true;
+  }
+  std::size_t previous_end() const {
+    const Token& previous = tokens_[next_ - 1];
+    // A string's text lies between its quotes; the next token's start is a good enough end.
+    return previous.kind == TokenKind::string ? token().offset
+                                              : previous.offset + previous.text.size();
+  }
+
+  [[noreturn]] void fail(const std::string& message, const std::string& hint = {}) const {
+    const Token& found = token();
+    std::string shown;
+    switch (found.kind) {
+      case TokenKind::newline:
+        shown = "the end of the line";
+        break;
+      case TokenKind::end:
+        shown = "the end of the file";
+        break;
+      case TokenKind::indent:
+        shown = "more indentation";
+        break;
+      case TokenKind::dedent:
+        shown = "less indentation";
+        break;
+      default:
+        shown = "'" + std::string(found.text.substr(0, 40)) + "'";
+    }
+    throw source_.error(found.offset, std::max<std::size_t>(found.text.size(), 1),
+                        message + " but found " + shown, hint);
+  }
+  void expect(std::string_view text) {
+    if (!accept(text)) fail("expected '" + std::string(text) + "'");
+  }
+  std::string_view expect_name(const char* what) {
+    if (!at(TokenKind::name) || !is_python_identifier(token().text)) {
+      fail(std::string("expected ") + what);
+    }
+    return tokens_[next_++].text;
+  }
+
+  // ---- expressions ----
+  Expression& make(Kind kind, std::size_t offset) {
+    Expression& made = module_.expressions.emplace_back();
+    made.kind = kind;
+    made.offset = offset;
+    return made;
+  }
+  const Expression* finish(Expression& made) {
+    for (const Expression* child : made.children) {
+      if (child != nullptr) made.depth = std::max(made.depth, child->depth + 1);
+    }
+    for (const auto& keyword : made.keywords) {
+      made.depth = std::max(made.depth, keyword.value->depth + 1);
+    }
+    if (made.depth > kMaxDepth) {
+      throw source_.error(made.offset, 1, "this expression is nested too deeply",
+                          "split it into several statements");
+    }
+    made.end = previous_end();
+    return &made;
+  }
+
+  // One expression, or several with commas between them: a tuple.
+  const Expression* expression_list() {
+    const std::size_t begin = token().offset;
+    const Expression* first = starred_expression();
+    if (!at(",")) return first;
+    Expression& tuple = make(Kind::tuple, begin);
+    tuple.children.push_back(first);
+    while (accept(",")) {
+      if (ends_expression_list()) break;
+      tuple.children.push_back(starred_expression());
+    }
+    return finish(tuple);
+  }
+  bool ends_expression_list() const {
+    return at(TokenKind::newline) || at(TokenKind::end) || at("=") || at(";") || at(")") ||
+           at("]") || at("}") || at(":");
+  }
+
+  const Expression* starred_expression() {
+    if (!at("*")) return expression();
+    Expression& starred = make(Kind::starred, token().offset);
+    ++next_;
+    starred.children.push_back(expression());
+    return finish(starred);
+  }
+
+  const Expression* expression() {
+    if (++nesting_ > kMaxDepth) {
+      throw source_.error(token().offset, 1, "this expression is nested too deeply");
+    }
+    const Expression* result = conditional();
+    --nesting_;
+    return result;
+  }
+
+  const Expression* conditional() {
+    if (at("lambda")) return skip_opaque("lambda");
+    const std::size_t begin = token().offset;
+    const Expression* value = boolean_operation();
+    if (at("if")) {
+      ++next_;
+      boolean_operation();
+      expect("else");
+      expression();
+      return opaque(begin, "conditional expression");
+    }
+    if (at(":=")) {
+      ++next_;
+      expression();
+      return opaque(begin, "assignment expression");
+    }
+    return value;
+  }
+
+  const Expression* opaque(std::size_t begin, std::string_view what) {
+    Expression& made = make(Kind::opaque, begin);
+    made.text = what;
+    return finish(made);
+  }
+
+  // A lambda: its tokens up to where an expression ends.
+  const Expression* skip_opaque(std::string_view what) {
+    const std::size_t begin = token().offset;
+    int depth = 0;
+    while (!at(TokenKind::newline) && !at(TokenKind::end)) {
+      if (at("(") || at("[") || at("{")) ++depth;
+      if (at(")") || at("]") || at("}")) {
+        if (depth == 0) break;
+        --depth;
+      }
+      if (depth == 0 && (at(",") || at(";") || at("="))) break;
+      ++next_;
+    }
+    return opaque(begin, what);
+  }
+
+  const Expression* boolean_operation() {
+    const std::size_t begin = token().offset;
+    const Expression* left = comparison();
+    if (!at("and") && !at("or")) return left;
+    while (accept("and") || accept("or")) comparison();
+    return opaque(begin, "boolean operation");
+  }
+
+  const Expression* comparison() {
+    const std::size_t begin = token().offset;
+    if (accept("not")) {
+      if (++nesting_ > kMaxDepth) fail("expected a shallower expression");
+      comparison();
+      --nesting_;
+      return opaque(begin, "boolean operation");
+    }
+    const Expression* left = binary(1);
+    std::string_view op = comparison_operator();
+    if (op.empty()) return left;
+    Expression& compare = make(Kind::compare, begin);
+    compare.text = op;
+    compare.children = {left, binary(1)};
+    const Expression* result = finish(compare);
+    if (comparison_operator().empty()) return result;
+    do binary(1);
+    while (!comparison_operator().empty());
+    return opaque(begin, "chained comparison");
+  }
+
+  std::string_view comparison_operator() {
+    static constexpr std::array<std::string_view, 6> kOperators = {"==", "!=", "<", ">", "<=",
+                                                                   ">="};
+    if (at(TokenKind::punctuation) &&
+        std::ranges::find(kOperators, token().text) != kOperators.end()) {
+      return tokens_[next_++].text;
+    }
+    if (accept("in")) return "in";
+    if (at("not") && token(1).is("in")) {
+      next_ += 2;
+      return "not in";
+    }
+    if (accept("is")) return accept("not") ? "is not" : "is";
+    return {};
+  }
+
+  const Expression* binary(int precedence) {
+    const std::size_t begin = token().offset;
+    const Expression* left = unary();
+    for (int found = binary_precedence(token()); found >= precedence;
+         found = binary_precedence(token())) {
+      const std::string_view op = tokens_[next_++].text;
+      Expression& made = make(Kind::binary, begin);
+      made.text = op;
+      made.children = {left, binary(found + 1)};
+      left = finish(made);
+    }
+    return left;
+  }
+
+  const Expression* unary() {
+    if (at("-") || at("+") || at("~")) {
+      if (++nesting_ > kMaxDepth) fail("expected a shallower expression");
+      Expression& made = make(Kind::unary, token().offset);
+      made.text = tokens_[next_++].text;
+      made.children = {unary()};
+      --nesting_;
+      return finish(made);
+    }
+    return power();
+  }
+
+  const Expression* power() {
+    const std::size_t begin = token().offset;
+    if (accept("await")) {
+      primary();
+      return opaque(begin, "await");
+    }
+    const Expression* base = primary();
+    if (!accept("**")) return base;
+    Expression& made = make(Kind::binary, begin);
+    made.text = "**";
+    if (++nesting_ > kMaxDepth) fail("expected a shallower expression");
+    made.children = {base, unary()};
+    --nesting_;
+    return finish(made);
+  }
+
+  const Expression* primary() {
+    const std::size_t begin = token().offset;
+    const Expression* base = atom();
+    while (true) {
+      if (accept(".")) {
+        Expression& made = make(Kind::attribute, begin);
+        made.children = {base};
+        made.text = expect_name("an attribute's name after '.'");
+        base = finish(made);
+      } else if (at("(")) {
+        base = call(base, begin);
+      } else if (accept("[")) {
+        Expression& made = make(Kind::subscript, begin);
+        made.children = {base, subscript_index()};
+        expect("]");
+        base = finish(made);
+      } else {
+        return base;
+      }
+    }
+  }
+
+  const Expression* call(const Expression* callee, std::size_t begin) {
+    Expression& made = make(Kind::call, begin);
+    made.children = {callee};
+    expect("(");
+    while (!at(")")) {
+      if (accept("**")) {
+        made.keywords.push_back({{}, expression()});
+      } else if (at(TokenKind::name) && token(1).is("=")) {
+        const std::string_view name = expect_name("an argument's name");
+        ++next_;
+        made.keywords.push_back({name, expression()});
+      } else {
+        const Expression* argument = starred_expression();
+        if (at("for") || at("async")) argument = comprehension(argument->offset);
+        made.children.push_back(argument);
+      }
+      if (!accept(",") && !at(")")) fail("expected ',' or ')' in the call");
+    }
+    expect(")");
+    return finish(made);
+  }
+
+  const Expression* subscript_index() {
+    const std::size_t begin = token().offset;
+    const Expression* first = slice_or_expression();
+    if (!at(",")) return first;
+    Expression& tuple = make(Kind::tuple, begin);
+    tuple.children.push_back(first);
+    while (accept(",")) {
+      if (at("]")) break;
+      tuple.children.push_back(slice_or_expression());
+    }
+    return finish(tuple);
+  }
+
+  const Expression* slice_or_expression() {
+    const std::size_t begin = token().offset;
+    const Expression* lower = at(":") ? nullptr : starred_expression();
+    if (!at(":")) return lower;
+    Expression& slice = make(Kind::slice, begin);
+    slice.children = {lower, nullptr, nullptr};
+    for (std::size_t part = 1; part <= 2 && accept(":"); ++part) {
+      if (!at(":") && !at(",") && !at("]")) slice.children[part] = expression();
+    }
+    return finish(slice);
+  }
+
+  // After the first element of a bracket, at `for`: skips to the closing bracket.
+  const Expression* comprehension(std::size_t begin) {
+    int depth = 0;
+    while (!at(TokenKind::end)) {
+      if (at("(") || at("[") || at("{")) ++depth;
+      if (at(")") || at("]") || at("}")) {
+        if (depth == 0) break;
+        --depth;
+      }
+      ++next_;
+    }
+    return opaque(begin, "comprehension");
+  }
+
+  const Expression* atom() {
+    const std::size_t begin = token().offset;
+    if (at(TokenKind::number)) return number();
+    if (at(TokenKind::string)) return string();
+    if (accept("(")) return sequence(Kind::tuple, ")", begin);
+    if (accept("[")) return sequence(Kind::list, "]", begin);
+    if (accept("{")) return dict_or_set(begin);
+    if (accept("...")) return finish(make(Kind::ellipsis, begin));
+    if (accept("None")) return finish(make(Kind::none, begin));
+    if (at("True") || at("False")) {
+      Expression& made = make(Kind::boolean, begin);
+      made.magnitude = at("True") ? 1 : 0;
+      ++next_;
+      return finish(made);
+    }
+    if (at("<")) return missing_subgraph(begin);
+    if (at("yield")) fail("expected an expression");
+    Expression& made = make(Kind::name, begin);
+    made.text = expect_name("an expression");
+    return finish(made);
+  }
+
+  // Stock PyTorch writes `<lambda>()` where it cannot print a subgraph.
+  const Expression* missing_subgraph(std::size_t begin) {
+    ++next_;
+    if (!at("lambda") && !at(TokenKind::name)) fail("expected an expression");
+    ++next_;
+    expect(">");
+    expect("(");
+    expect(")");
+    Expression& made = make(Kind::missing, begin);
+    made.text = std::string_view(source_.text).substr(begin, previous_end() - begin);
+    return finish(made);
+  }
+
+  const Expression* sequence(Kind kind, std::string_view closing, std::size_t begin) {
+    Expression& made = make(kind, begin);
+    bool has_comma = false;
+    while (!at(closing)) {
+      const Expression* item = starred_expression();
+      if (at("for") || at("async")) item = comprehension(item->offset);
+      made.children.push_back(item);
+      if (!accept(",")) {
+        if (!at(closing)) fail("expected ',' or '" + std::string(closing) + "'");
+        break;
+      }
+      has_comma = true;
+    }
+    expect(closing);
+    if (kind == Kind::tuple && made.children.size() == 1 && !has_comma) return made.children[0];
+    return finish(made);
+  }
+
+  const Expression* dict_or_set(std::size_t begin) {
+    Expression& made = make(Kind::dict, begin);
+    bool is_dict = true;
+    while (!at("}")) {
+      if (accept("**")) {
+        expression();
+        is_dict = false;
+      } else {
+        made.children.push_back(starred_expression());
+        if (accept(":")) {
+          made.children.push_back(expression());
+        } else {
+          is_dict = false;
+        }
+        if (at("for") || at("async")) {
+          comprehension(begin);
+          is_dict = false;
+        }
+      }
+      if (!accept(",")) break;
+    }
+    expect("}");
+    if (!is_dict) return opaque(begin, "set or comprehension");
+    return finish(made);
+  }
+
+  const Expression* number() {
+    const Token& literal = token();
+    std::string digits(literal.text);
+    std::erase(digits, '_');
+    ++next_;
+    const auto bad = [&]() -> UserError {
+      return source_.error(literal.offset, literal.text.size(), "not a number Assay can represent",
+                           "expected an integer of at most 64 bits or a floating point number");
+    };
+    int base = 10;
+    const char* begin = digits.data();
+    const char* end = begin + digits.size();
+    if (digits.size() > 2 && digits[0] == '0') {
+      const char marker = static_cast<char>(digits[1] | 0x20);
+      base = marker == 'x' ? 16 : marker == 'o' ? 8 : marker == 'b' ? 2 : 10;
+      if (base != 10) begin += 2;
+    }
+    std::uint64_t magnitude = 0;
+    auto [integer_end, integer_error] = std::from_chars(begin, end, magnitude, base);
+    if (integer_error == std::errc() && integer_end == end) {
+      Expression& made = make(Kind::integer, literal.offset);
+      made.magnitude = magnitude;
+      return finish(made);
+    }
+    if (base != 10) throw bad();
+    const bool is_imaginary = end[-1] == 'j' || end[-1] == 'J';
+    if (is_imaginary) --end;
+    double value = 0;
+    auto [float_end, float_error] = std::from_chars(begin, end, value);
+    const bool is_integer_text = std::all_of(begin, end, [](char c) { return c >= '0' && c <= '9'; });
+    if (float_end != end || (is_integer_text && !is_imaginary) || float_error == std::errc::invalid_argument) {
+      throw bad();
+    }
+    if (float_error == std::errc::result_out_of_range) throw bad();
+    Expression& made = make(is_imaginary ? Kind::imaginary : Kind::floating, literal.offset);
+    made.number = value;
+    return finish(made);
+  }
+
+  const Expression* string() {
+    const std::size_t begin = token().offset;
+    Expression& made = make(Kind::string, begin);
+    bool is_plain = true;
+    for (; at(TokenKind::string); ++next_) {
+      const Token& part = token();
+      if (part.is_formatted || part.is_bytes) is_plain = false;
+      if (part.is_raw) {
+        made.value += part.text;
+      } else if (auto decoded = unescape(part.text)) {
+        made.value += *decoded;
+      } else {
+        throw source_.error(begin, part.text.size() + 1, "bad escape sequence in this string");
+      }
+    }
+    if (!is_plain) return opaque(begin, "formatted or bytes string");
+    return finish(made);
+  }
+
+  // ---- statements ----
+  void statement(std::vector<Statement>& into) {
+    if (at("@")) {
+      skip_line();
+      return;
+    }
+    if (at("class")) return class_definition(into);
+    if (at("def")) return function_definition(into);
+    if (at("with")) return headed_block(into, Statement::Kind::with_block);
+    if (at("if")) return headed_block(into, Statement::Kind::if_block);
+    if (opens_other_block()) return other_block(into);
+    simple_statements(into);
+  }
+
+  bool opens_other_block() const {
+    static constexpr std::array<std::string_view, 8> kKeywords = {
+        "for", "while", "try", "except", "finally", "else", "elif", "async"};
+    return at(TokenKind::name) && std::ranges::find(kKeywords, token().text) != kKeywords.end();
+  }
+
+  void skip_line() {
+    while (!at(TokenKind::newline) && !at(TokenKind::end)) ++next_;
+    if (at(TokenKind::newline)) ++next_;
+  }
+
+  Statement& add(std::vector<Statement>& into, Statement::Kind kind) {
+    Statement& made = into.emplace_back();
+    made.kind = kind;
+    made.offset = token().offset;
+    return made;
+  }
+
+  void block(std::vector<Statement>& body) {
+    expect(":");
+    if (!at(TokenKind::newline)) {
+      simple_statements(body);
+      return;
+    }
+    ++next_;
+    if (!at(TokenKind::indent)) fail("expected an indented block");
+    ++next_;
+    while (!at(TokenKind::dedent) && !at(TokenKind::end)) statement(body);
+    if (at(TokenKind::dedent)) ++next_;
+  }
+
+  void class_definition(std::vector<Statement>& into) {
+    Statement made;
+    made.kind = Statement::Kind::class_def;
+    made.offset = token().offset;
+    ++next_;
+    if (accept("<")) {  // `class <lambda>(torch.nn.Module):`, as stock's readable form has it
+      made.name = token().text;
+      ++next_;
+      expect(">");
+    } else {
+      made.name = expect_name("a class name");
+    }
+    if (at("(")) {
+      Expression& nobody = make(Kind::none, token().offset);
+      made.value = call(&nobody, token().offset);
+    }
+    block(made.body);
+    made.end = previous_end();
+    into.push_back(std::move(made));
+  }
+
+  void function_definition(std::vector<Statement>& into) {
+    Statement made;
+    made.kind = Statement::Kind::function;
+    made.offset = token().offset;
+    ++next_;
+    made.name = expect_name("a function name");
+    expect("(");
+    while (!at(")")) {
+      if (accept("*") || accept("**")) {
+        if (at(",")) {
+          ++next_;
+          continue;
+        }
+      } else if (accept("/")) {
+        accept(",");
+        continue;
+      }
+      Statement::Parameter parameter;
+      parameter.offset = token().offset;
+      parameter.name = expect_name("a parameter's name");
+      if (accept(":")) parameter.annotation = expression();
+      if (accept("=")) parameter.default_value = expression();
+      made.parameters.push_back(parameter);
+      if (!accept(",") && !at(")")) fail("expected ',' or ')' after the parameter");
+    }
+    expect(")");
+    if (accept("->")) expression();
+    block(made.body);
+    made.end = previous_end();
+    into.push_back(std::move(made));
+  }
+
+  void headed_block(std::vector<Statement>& into, Statement::Kind kind) {
+    Statement made;
+    made.kind = kind;
+    made.offset = token().offset;
+    ++next_;
+    made.value = expression();
+    while (!at(":") && !at(TokenKind::newline) && !at(TokenKind::end)) ++next_;
+    block(made.body);
+    made.end = previous_end();
+    into.push_back(std::move(made));
+  }
+
+  void other_block(std::vector<Statement>& into) {
+    Statement made;
+    made.kind = Statement::Kind::other;
+    made.offset = token().offset;
+    int depth = 0;
+    while (!(depth == 0 && at(":"))) {
+      if (at(TokenKind::newline) || at(TokenKind::end)) fail("expected ':'");
+      if (at("(") || at("[") || at("{")) ++depth;
+      if (at(")") || at("]") || at("}")) --depth;
+      ++next_;
+    }
+    block(made.body);
+    made.end = previous_end();
+    into.push_back(std::move(made));
+  }
+
+  void simple_statements(std::vector<Statement>& into) {
+    while (true) {
+      simple_statement(into);
+      if (accept(";")) {
+        if (at(TokenKind::newline)) break;
+        continue;
+      }
+      break;
+    }
+    if (at(TokenKind::end)) return;
+    if (!at(TokenKind::newline)) fail("expected the end of the statement");
+    ++next_;
+  }
+
+  void simple_statement(std::vector<Statement>& into) {
+    static constexpr std::array<std::string_view, 8> kOthers = {
+        "del", "global", "nonlocal", "raise", "assert", "break", "continue", "yield"};
+    if (at("import") || at("from")) {
+      Statement& made = add(into, Statement::Kind::import);
+      skip_to_statement_end();
+      made.end = previous_end();
+    } else if (at(TokenKind::name) && std::ranges::find(kOthers, token().text) != kOthers.end()) {
+      Statement& made = add(into, Statement::Kind::other);
+      skip_to_statement_end();
+      made.end = previous_end();
+    } else if (at("pass")) {
+      Statement& made = add(into, Statement::Kind::pass);
+      ++next_;
+      made.end = previous_end();
+    } else if (at("return")) {
+      Statement& made = add(into, Statement::Kind::returns);
+      ++next_;
+      if (!at(TokenKind::newline) && !at(";") && !at(TokenKind::end)) {
+        made.value = expression_list();
+      }
+      made.end = previous_end();
+    } else {
+      assignment_or_expression(into);
+    }
+  }
+
+  void skip_to_statement_end() {
+    while (!at(TokenKind::newline) && !at(";") && !at(TokenKind::end)) ++next_;
+  }
+
+  void assignment_or_expression(std::vector<Statement>& into) {
+    Statement& made = add(into, Statement::Kind::expression);
+    const Expression* first = expression_list();
+    if (accept(":")) {
+      made.kind = Statement::Kind::assign;
+      made.targets.push_back(first);
+      made.annotation = expression();
+      expect("=");
+      made.value = expression_list();
+    } else if (at("=")) {
+      made.kind = Statement::Kind::assign;
+      made.targets.push_back(first);
+      while (accept("=")) {
+        if (made.value != nullptr) made.targets.push_back(made.value);
+        made.value = expression_list();
+      }
+    } else if (at(TokenKind::punctuation) && token().text.size() >= 2 &&
+               token().text.back() == '=' && comparison_free(token().text)) {
+      made.kind = Statement::Kind::augmented;
+      made.operation = tokens_[next_++].text;
+      made.targets.push_back(first);
+      made.value = expression_list();
+    } else {
+      made.value = first;
+    }
+    made.end = previous_end();
+  }
+
+  static bool comparison_free(std::string_view op) {
+    return op != "==" && op != "!=" && op != "<=" && op != ">=" && op != ":=";
+  }
+
+  const Source& source_;
+  Module& module_;
+  std::vector<Token> tokens_;
+  std::size_t next_ = 0;
+  std::uint32_t nesting_ = 0;
+};
+
+}  // namespace
+
+Module parse_module(const Source& source) {
+  Module module;
+  Parser(source, module).file();
+  return module;
+}
+
+const Expression* parse_expression(const Source& source, Module& module) {
+  return Parser(source, module).lone_expression();
+}
+
+std::string dotted_name(const Expression& expression) {
+  if (expression.kind == Kind::name) return std::string(expression.text);
+  if (expression.kind != Kind::attribute) return {};
+  std::string base = dotted_name(*expression.children[0]);
+  if (base.empty()) return {};
+  return base + "." + std::string(expression.text);
+}
+
+}  // namespace assay::graph::python

@@ -1,0 +1,21 @@
+// What is thrown when a person's settings make no sense: TORCH_LOGS, a format, a path.
+#pragma once
+
+#include <stdexcept>
+
+namespace assay::observe {
+
+/// Settings that cannot be used; what() is written for the person who typed them.
+class SettingsError : public std::invalid_argument {
+ public:
+  using std::invalid_argument::invalid_argument;
+};
+
+/// TORCH_LOGS was `help`: what() is the help text. Stock PyTorch raises here too; a command line
+/// can catch it first, print it and end well.
+class HelpRequested : public SettingsError {
+ public:
+  using SettingsError::SettingsError;
+};
+
+}  // namespace assay::observe

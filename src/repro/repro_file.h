@@ -1,0 +1,96 @@
+/// \file A repro file: a graph, the inputs it is run with, and how it is to be run.
+///
+/// Reads what stock PyTorch writes (`repro.py`, `minifier_launcher.py`, `fx_graph_runnable.py`,
+/// `fx_graph_readable.py`, the older `args = [((2, 3), (3, 1), torch.float32, 'cpu')]` form) and
+/// what repro/write.h writes. The file is data: nothing in it is executed.
+#pragma once
+
+#include <c10/core/Device.h>
+#include <c10/core/ScalarType.h>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "graph/graph.h"
+#include "graph/python_lexer.h"
+#include "graph/size_expr.h"
+
+namespace assay::repro {
+
+/// `buf0 = reader.storage('d8a5...', 1600)`
+struct StorageSpec {
+  std::string hash;  ///< Empty if the contents were not saved.
+  graph::SizeExpr bytes;
+  c10::Device device = c10::Device(c10::DeviceType::CPU);
+  c10::ScalarType dtype_hint = c10::ScalarType::Float;
+};
+
+/// `reader.tensor(buf0, (20, 20), requires_grad=True, is_leaf=True)`
+struct TensorInput {
+  std::size_t storage = 0;  ///< Index into `ReproFile::storages`.
+  graph::TensorMeta meta;
+  graph::SizeExpr storage_offset;
+  bool is_leaf = true;
+};
+
+/// `reader.symint(4, expr='s77')`
+struct IntegerInput {
+  std::int64_t value = 0;
+  std::string expression;
+};
+
+/// `reader.const('x')`: left out because the compiler did not need it; None at run time.
+struct ConstantInput {
+  std::string name;
+};
+
+/// `reader.unsupported('x')`, `reader.opaque(...)`, `reader.generator(...)`: not in the file.
+struct UnsupportedInput {
+  std::string name;
+};
+
+using Input = std::variant<TensorInput, IntegerInput, ConstantInput, UnsupportedInput>;
+
+/// Where in the stack the graph was taken.
+enum class Stage { after_aot, after_dynamo, unknown };
+
+const char* to_string(Stage stage);
+
+/// `torch._inductor.config.cpp.threads = 1`, `os.environ['X'] = 'y'`; the value as Python text.
+struct Setting {
+  std::string name;
+  std::string value;
+};
+
+struct ReproFile {
+  /// The text; the graph's messages point into it.
+  std::unique_ptr<graph::python::Source> source;
+  std::unique_ptr<graph::Graph> graph;
+  std::vector<StorageSpec> storages;
+  std::vector<Input> inputs;
+  graph::SymbolValues symbols;
+
+  Stage stage = Stage::unknown;
+  std::string command = "run";
+  std::string accuracy = "False";        ///< As written: False, True, '' or 'strict'.
+  std::string tracing_mode = "real";
+  std::string check_string;
+  std::string backend;                   ///< After dynamo: the compiler the file names.
+  bool autocast = false;
+  std::optional<std::string> save_directory;  ///< As written in the file.
+  std::vector<Setting> config;
+  std::vector<Setting> environment;
+  std::string header;                    ///< `# torch version: ...` comments.
+};
+
+/// Reads and parses a file. Throws `UserError` if it cannot be read or is not a repro file.
+ReproFile read_repro_file(const std::filesystem::path& path);
+
+/// Parses a text; `name` is for messages and for paths relative to the file.
+ReproFile parse_repro_file(std::string text, const std::string& name);
+
+}  // namespace assay::repro

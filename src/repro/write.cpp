@@ -1,0 +1,174 @@
+#include "repro/write.h"
+
+#include <map>
+
+#include "assay/error.h"
+#include "assay/version.h"
+#include "graph/dtype_names.h"
+#include "graph/python_strings.h"
+
+namespace assay::repro {
+
+namespace {
+
+using graph::python::quote;
+
+std::string size_tuple(const std::vector<graph::SizeExpr>& sizes) {
+  std::string text = "(";
+  for (const auto& size : sizes) text += size.str() + ", ";
+  if (sizes.size() == 1) return text.substr(0, text.size() - 1) + ")";
+  if (!sizes.empty()) text.resize(text.size() - 2);
+  return text + ")";
+}
+
+class FileWriter {
+ public:
+  FileWriter(const ReproFile& file, const graph::PrintOptions& options)
+      : file_(file), options_(options) {}
+
+  std::string run() {
+    for (const auto& [name, value] : file_.symbols) {
+      out_ += name + " = " + std::to_string(value) + "\n";
+    }
+    if (!file_.environment.empty()) out_ += "import os\n";
+    for (const Setting& setting : file_.environment) {
+      out_ += "os.environ[" + quote(setting.name) + "] = " + setting.value + "\n";
+    }
+    out_ +=
+        "import operator\n"
+        "import math\n"
+        "import torch\n"
+        "from torch import tensor, device\n"
+        "from math import inf, nan\n"
+        "from torch.nn import *\n"
+        "import torch._dynamo.config\n"
+        "import torch._inductor.config\n"
+        "import torch._functorch.config\n"
+        "import torch.fx.experimental._config\n"
+        "import torch._inductor.inductor_prims\n";
+    for (const Setting& setting : file_.config) {
+      out_ += setting.name + " = " + setting.value + "\n";
+    }
+    out_ += "\n# assay version: " + std::string(version) + "\n" + file_.header + "\n\n";
+    out_ += graph::print(*file_.graph, options_) + "\n\n";
+    load_args();
+    out_ += "\n\nmod = " + file_.graph->name() + "()\n\n";
+    main_block();
+    return std::move(out_);
+  }
+
+ private:
+  void load_args() {
+    out_ += "def load_args(reader):\n";
+    const auto placeholders = std::as_const(*file_.graph).placeholders();
+    std::vector<bool> is_written(file_.storages.size(), false);
+    for (std::size_t i = 0; i < file_.inputs.size(); ++i) {
+      if (const auto* tensor = std::get_if<TensorInput>(&file_.inputs[i])) {
+        if (!is_written[tensor->storage]) storage_line(tensor->storage);
+        is_written[tensor->storage] = true;
+      }
+      out_ += "    " + std::visit([this](const auto& input) { return line(input); },
+                                  file_.inputs[i]);
+      out_ += "  # " + placeholders[i]->name() + "\n";
+    }
+    if (file_.inputs.empty()) out_ += "    pass\n";
+    out_ += "load_args._version = 0\n";
+  }
+
+  void storage_line(std::size_t index) {
+    const StorageSpec& spec = file_.storages[index];
+    out_ += "    buf" + std::to_string(index) + " = reader.storage(" +
+            (spec.hash.empty() ? "None" : quote(spec.hash)) + ", " + spec.bytes.str();
+    if (!spec.device.is_cpu()) out_ += ", device=" + graph::print(graph::Argument(spec.device));
+    if (spec.dtype_hint != c10::ScalarType::Float) {
+      out_ += ", dtype_hint=torch." + std::string(graph::dtype_name(spec.dtype_hint));
+    }
+    out_ += ")\n";
+  }
+
+  static std::string line(const TensorInput& input) {
+    std::string text = "reader.tensor(buf" + std::to_string(input.storage) + ", " +
+                       size_tuple(input.meta.sizes);
+    if (!(input.meta.strides == graph::contiguous_strides(input.meta.sizes))) {
+      text += ", " + size_tuple(input.meta.strides);
+    }
+    if (input.meta.dtype != c10::ScalarType::Float) {
+      text += ", dtype=torch." + std::string(graph::dtype_name(input.meta.dtype));
+    }
+    if (!(input.storage_offset == graph::SizeExpr(0))) {
+      text += ", storage_offset=" + input.storage_offset.str();
+    }
+    if (input.meta.requires_grad) text += ", requires_grad=True";
+    return text + (input.is_leaf ? ", is_leaf=True)" : ", is_leaf=False)");
+  }
+  static std::string line(const IntegerInput& input) {
+    const std::string value = std::to_string(input.value);
+    if (input.expression.empty()) return "reader.symint(" + value + ")";
+    return "reader.symint(" + value + ", expr=" + quote(input.expression) + ")";
+  }
+  static std::string line(const ConstantInput& input) {
+    return "reader.const(" + quote(input.name) + ")";
+  }
+  static std::string line(const UnsupportedInput& input) {
+    return "reader.unsupported(" + quote(input.name) + ")";
+  }
+
+  void main_block() {
+    const std::string directory = file_.save_directory ? quote(*file_.save_directory) : "None";
+    out_ += "if __name__ == '__main__':\n";
+    if (file_.stage == Stage::after_dynamo) {
+      out_ += "    from torch._dynamo.repro.after_dynamo import run_repro\n"
+              "    run_repro(mod, load_args, accuracy=" +
+              file_.accuracy + ", command=" + quote(file_.command) + ",\n        save_dir=" +
+              directory + ", autocast=" + (file_.autocast ? "True" : "False") +
+              ", backend=" + (file_.backend.empty() ? "None" : quote(file_.backend)) + ")\n";
+      return;
+    }
+    out_ += "    from torch._dynamo.repro.after_aot import run_repro\n"
+            "    with torch.no_grad():\n"
+            "        run_repro(mod, load_args, accuracy=" +
+            file_.accuracy + ", command=" + quote(file_.command) + ", save_dir=" + directory +
+            ", tracing_mode=" + quote(file_.tracing_mode) + ", check_str=" +
+            (file_.check_string.empty() ? "None" : quote(file_.check_string)) + ")\n";
+  }
+
+  const ReproFile& file_;
+  const graph::PrintOptions& options_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string print_repro_file(const ReproFile& file, const graph::PrintOptions& options) {
+  return FileWriter(file, options).run();
+}
+
+void add_tensor_inputs(ReproFile& file, const std::vector<at::Tensor>& tensors,
+                       ContentStore* store) {
+  std::map<const c10::StorageImpl*, std::size_t> known;
+  for (const at::Tensor& tensor : tensors) {
+    const c10::Storage& storage = tensor.storage();
+    auto [found, is_new] =
+        known.try_emplace(storage.unsafeGetStorageImpl(), file.storages.size());
+    if (is_new) {
+      StorageSpec spec;
+      spec.bytes = static_cast<std::int64_t>(storage.nbytes());
+      spec.device = tensor.device();
+      spec.dtype_hint = tensor.scalar_type();
+      if (store != nullptr) spec.hash = store->write(storage);
+      file.storages.push_back(std::move(spec));
+    }
+    TensorInput input;
+    input.storage = found->second;
+    input.meta.dtype = tensor.scalar_type();
+    input.meta.device = tensor.device();
+    input.meta.requires_grad = tensor.requires_grad();
+    input.is_leaf = tensor.is_leaf();
+    for (std::int64_t size : tensor.sizes()) input.meta.sizes.emplace_back(size);
+    for (std::int64_t stride : tensor.strides()) input.meta.strides.emplace_back(stride);
+    input.storage_offset = tensor.storage_offset();
+    file.inputs.emplace_back(std::move(input));
+  }
+}
+
+}  // namespace assay::repro

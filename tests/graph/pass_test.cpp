@@ -1,0 +1,145 @@
+#include <gtest/gtest.h>
+
+#include "assay/error.h"
+#include "aten/facts.h"
+#include "graph/parse.h"
+#include "graph/pass_manager.h"
+#include "graph/print.h"
+
+namespace assay::graph {
+namespace {
+
+std::unique_ptr<Graph> graph_of(const std::string& parameters, const std::string& body) {
+  return parse("class Repro(torch.nn.Module):\n    def forward(self, " + parameters + "):\n" + body);
+}
+
+std::string body_after(Graph& graph, const PassOptions& options = aten::pass_options()) {
+  run_passes(graph, all_passes(), options);
+  PrintOptions plain;
+  plain.metadata = plain.releases = false;
+  const std::string text = print(graph, plain);
+  return text.substr(text.find("):\n", text.find("def forward")) + 3);
+}
+
+TEST(Passes, DeadCodeGoesButEffectsStay) {
+  auto graph = graph_of("x",
+                        "        a = torch.ops.aten.sin.default(x)\n"
+                        "        b = torch.ops.aten.cos.default(a)\n"
+                        "        c = torch.ops.aten.add_.Tensor(x, 1)\n"
+                        "        d = torch.ops.aten.bernoulli.default(x)\n"
+                        "        e = torch.mystery(x)\n"
+                        "        return (x,)\n");
+  EXPECT_EQ(body_after(*graph),
+            "        c = torch.ops.aten.add_.Tensor(x, 1)\n"
+            "        d = torch.ops.aten.bernoulli.default(x)\n"
+            "        e = torch.mystery(x)\n"
+            "        return (x,)\n");
+}
+
+TEST(Passes, EqualExpressionsAreMerged) {
+  auto graph = graph_of("x",
+                        "        a = torch.ops.aten.sin.default(x)\n"
+                        "        b = torch.ops.aten.sin.default(x)\n"
+                        "        c = torch.ops.aten.add.Tensor(a, b)\n"
+                        "        return (c,)\n");
+  EXPECT_EQ(body_after(*graph),
+            "        a = torch.ops.aten.sin.default(x)\n"
+            "        c = torch.ops.aten.add.Tensor(a, a)\n"
+            "        return (c,)\n");
+}
+
+TEST(Passes, NothingIsMergedAcrossAMutation) {
+  const std::string body =
+      "        a = torch.ops.aten.sin.default(x)\n"
+      "        m = torch.ops.aten.add_.Tensor(x, 1)\n"
+      "        b = torch.ops.aten.sin.default(x)\n"
+      "        c = torch.ops.aten.add.Tensor(a, b)\n"
+      "        return (c,)\n";
+  auto graph = graph_of("x", body);
+  EXPECT_EQ(body_after(*graph), body);
+}
+
+TEST(Passes, TwoResultsStayTwoTensors) {
+  const std::string body =
+      "        a = torch.ops.aten.sin.default(x)\n"
+      "        b = torch.ops.aten.sin.default(x)\n"
+      "        return (a, b)\n";
+  auto graph = graph_of("x", body);
+  EXPECT_EQ(body_after(*graph), body);
+}
+
+TEST(Passes, ViewsThatChangeNothingGo) {
+  auto graph = graph_of(
+      "x: \"f32[4, 4]\"",
+      "        a: \"f32[4, 4]\" = torch.ops.aten.view.default(x, [4, 4])\n"
+      "        b: \"f32[4, 4]\" = torch.ops.aten.permute.default(a, [0, 1])\n"
+      "        c: \"f32[4, 4][1, 4]\" = torch.ops.aten.permute.default(b, [1, 0])\n"
+      "        d: \"f32[4, 4][1, 4]\" = torch.ops.aten.slice.Tensor(c, 0, 0, 9223372036854775807)\n"
+      "        e = torch.ops.aten.relu.default(d)\n"
+      "        return (e,)\n");
+  EXPECT_EQ(body_after(*graph),
+            "        c = torch.ops.aten.permute.default(x, [1, 0])\n"
+            "        e = torch.ops.aten.relu.default(c)\n"
+            "        return (e,)\n");
+}
+
+TEST(Passes, ASwitchTurnsOneOff) {
+  auto graph = graph_of("x",
+                        "        a = torch.ops.aten.sin.default(x)\n"
+                        "        return (x,)\n");
+  PassOptions options = aten::pass_options();
+  options.disabled = {"dead_code"};
+  const auto records = run_passes(*graph, all_passes(), options);
+  EXPECT_TRUE(records[0].was_disabled);
+  EXPECT_EQ(graph->size(), 3U);
+}
+
+TEST(Passes, TheLimitStopsAtTheNthRewrite) {
+  const std::string body =
+      "        a = torch.ops.aten.sin.default(x)\n"
+      "        b = torch.ops.aten.cos.default(x)\n"
+      "        c = torch.ops.aten.tan.default(x)\n"
+      "        return (x,)\n";
+  for (std::int64_t limit = 0; limit <= 4; ++limit) {
+    auto graph = graph_of("x", body);
+    PassOptions options = aten::pass_options();
+    options.application_limit = limit;
+    run_passes(*graph, all_passes(), options);
+    EXPECT_EQ(graph->size(), 5U - static_cast<std::size_t>(std::min<std::int64_t>(limit, 3)));
+  }
+}
+
+TEST(Passes, EnvironmentSwitches) {
+  setenv("ASSAY_DISABLE_PASSES", "noops,dead_code", 1);
+  setenv("ASSAY_PASS_LIMIT", "7", 1);
+  const PassOptions options = aten::pass_options();
+  EXPECT_TRUE(options.disabled.contains("dead_code"));
+  EXPECT_EQ(options.application_limit, 7);
+  setenv("ASSAY_DISABLE_PASSES", "dead_cod", 1);
+  EXPECT_THROW(aten::pass_options(), UserError);
+  unsetenv("ASSAY_DISABLE_PASSES");
+  setenv("ASSAY_PASS_LIMIT", "many", 1);
+  EXPECT_THROW(aten::pass_options(), UserError);
+  unsetenv("ASSAY_PASS_LIMIT");
+}
+
+void break_the_graph(Graph& graph, PassContext& context) {
+  context.may_apply();
+  Node& first = *std::next(graph.nodes().begin());
+  first.set_arguments({graph.output()});
+}
+
+TEST(Passes, ABrokenGraphIsNoticedAtOnce) {
+  auto graph = graph_of("x", "        a = torch.ops.aten.sin.default(x)\n        return (a,)\n");
+  const Pass broken{"broken", "breaks the graph", break_the_graph};
+  try {
+    run_passes(*graph, {&broken, 1}, {});
+    FAIL();
+  } catch (const InternalError& error) {
+    EXPECT_NE(std::string(error.what()).find("the pass 'broken' left a broken graph"),
+              std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace assay::graph
