@@ -3,6 +3,10 @@
 #include <ATen/ScalarOps.h>
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+
 namespace assay::aten {
 
 namespace {
@@ -23,6 +27,25 @@ IValue wrapped_number(const Value& value) {
   at::Tensor tensor = at::scalar_to_tensor(value.leaf.toScalar());
   tensor.unsafeGetTensorImpl()->set_wrapped_number(true);
   return tensor;
+}
+
+// The operators for which PyTorch accepts a number where the schema says Tensor.
+bool takes_numbers_for_tensors(std::string_view qualified_name) {
+  static constexpr std::array<std::string_view, 25> kNames = {
+      "_conj",         "_to_copy",  "add",      "add_",      "add_out", "copy",
+      "copy_",         "div",       "div_",     "divide",    "divide_", "floor_divide",
+      "floor_divide_", "mul",       "mul_",     "mul_out",   "multiply", "multiply_",
+      "sub",           "sub_",      "subtract", "subtract_", "to",      "true_divide",
+      "true_divide_"};
+  static_assert(std::ranges::is_sorted(kNames));
+  const auto colons = qualified_name.rfind(':');
+  return std::ranges::binary_search(kNames, qualified_name.substr(colons + 1));
+}
+
+bool wants_tensor(const c10::Type& type) {
+  if (type.kind() == TypeKind::TensorType) return true;
+  return type.kind() == TypeKind::OptionalType &&
+         type.expectRef<c10::OptionalType>().getElementType()->kind() == TypeKind::TensorType;
 }
 
 std::optional<IValue> to_tensor(const Value& value, int& cost) {
@@ -176,9 +199,15 @@ std::optional<IValue> convert_to(const Value& value, const c10::Type& type,
 
 }  // namespace
 
-std::optional<IValue> convert(const Value& value, const c10::Argument& argument, int& cost) {
+std::optional<IValue> convert(const Value& value, const c10::FunctionSchema& schema,
+                              std::size_t position, int& cost) {
+  const c10::Argument& argument = schema.arguments()[position];
   // `type()` hides ScalarType, Layout and MemoryFormat behind int; `real_type()` does not.
-  return convert_to(value, *argument.real_type(), argument.N(), cost);
+  const c10::Type& type = *argument.real_type();
+  if (value.is_number() && wants_tensor(type) && !takes_numbers_for_tensors(schema.name())) {
+    return std::nullopt;
+  }
+  return convert_to(value, type, argument.N(), cost);
 }
 
 }  // namespace assay::aten

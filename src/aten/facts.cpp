@@ -67,7 +67,7 @@ std::optional<std::string> check_call(const graph::Node& node) {
     bool mentions_node = false;
     argument.for_each_node([&](const graph::Node&) { mentions_node = true; });
     int cost = 0;
-    if (mentions_node || convert(constant_value(argument), op->schema().arguments()[i], cost)) {
+    if (mentions_node || convert(constant_value(argument), op->schema(), i, cost)) {
       continue;
     }
     return name + " argument '" + op->schema().arguments()[i].name() + "' cannot be " +

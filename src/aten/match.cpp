@@ -125,7 +125,7 @@ std::optional<Match> match(const c10::OperatorHandle& op, const Arguments& argum
                          : binding.source == Binding::Source::keyword
                              ? arguments.keywords[binding.index].value
                              : arguments.positional[binding.index];
-    auto converted = convert(value, wanted, result.cost);
+    auto converted = convert(value, schema, i, result.cost);
     if (!converted) {
       why = "argument '" + wanted.name() + "' should be " + wanted.real_type()->annotation_str() +
             ", found " + type_name(value);

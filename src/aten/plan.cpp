@@ -270,6 +270,7 @@ class Planner {
                        const Binding& binding) {
     Operand operand;
     operand.schema = &op.schema().arguments()[position];
+    operand.position = position;
     if (binding.source == Binding::Source::default_value) {
       operand.constant = *operand.schema->default_value();
       return operand;
@@ -280,7 +281,7 @@ class Planner {
     operand.value = make_template(argument);
     if (operand.value.is_constant()) {
       int cost = 0;
-      auto converted = convert(operand.value.constant, *operand.schema, cost);
+      auto converted = convert(operand.value.constant, op.schema(), position, cost);
       if (!converted) {
         throw mismatch(op, "argument '" + operand.schema->name() + "' should be " +
                                operand.schema->real_type()->annotation_str() + ", found " +

@@ -39,6 +39,7 @@ struct Operand {
   Slot slot = kNoSlot;
   c10::IValue constant;              ///< Already converted to the schema's type.
   const c10::Argument* schema = nullptr;
+  std::size_t position = 0;  ///< Of `schema` among the operator's arguments.
   Template value;  ///< For `other`: filled in at run time, then converted.
 };
 

@@ -95,7 +95,7 @@ class Run {
     slots_[step.result] = std::move(value);
   }
 
-  void push_operand(const Operand& operand) {
+  void push_operand(const Step& step, const Operand& operand) {
     if (operand.kind == Operand::Kind::constant) {
       stack_.push_back(operand.constant);
       return;
@@ -113,7 +113,7 @@ class Run {
     }
     int cost = 0;
     const Value value = instantiate(operand.value, slots_);
-    auto converted = convert(value, *operand.schema, cost);
+    auto converted = convert(value, step.op->schema(), operand.position, cost);
     if (!converted) {
       throw UserError("argument '" + operand.schema->name() + "' should be " +
                       operand.schema->real_type()->annotation_str() + ", found " +
@@ -124,7 +124,7 @@ class Run {
 
   void call_operator(const Step& step) {
     stack_.clear();
-    for (const Operand& operand : step.operands) push_operand(operand);
+    for (const Operand& operand : step.operands) push_operand(step, operand);
     step.op->callBoxed(stack_);
     if (step.item_results.empty()) {
       if (stack_.size() == 1) {

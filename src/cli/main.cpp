@@ -105,6 +105,14 @@ int parse_and_run(int argc, char** argv, Options& options) {
   passes->add_flag("--json", options.json, "Print one JSON array");
   try {
     app.parse(argc, argv);
+  } catch (const CLI::RequiredError& error) {
+    // CLI11 only says that a command is missing, also when it is misspelt.
+    if (!app.remaining().empty() && app.get_subcommands().empty()) {
+      throw UserError("unknown command '" + app.remaining().front() + "'",
+                      "the commands are: run, show, logs, passes");
+    }
+    app.exit(error);
+    return kUsageError;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : kUsageError;
   }

@@ -103,16 +103,17 @@ void print_success(const RunCommand& command, const repro::ReproFile& file,
     std::printf("%s\n", report.dump(2, ' ', false, json::error_handler_t::replace).c_str());
     return;
   }
-  std::printf("%s: %zu nodes, %zu inputs, %s\n", bold(file.source->file).c_str(),
-              file.graph->size(), file.inputs.size(), to_string(file.stage));
+  std::printf("%s: %s, %s, %s\n", bold(file.source->file).c_str(),
+              counted(file.graph->size(), "node").c_str(),
+              counted(file.inputs.size(), "input").c_str(), to_string(file.stage));
   for (const std::string& note : inputs.notes) std::printf("note: %s\n", note.c_str());
   std::printf("%s with backend %s in %s", bold("ran").c_str(), command.backend.c_str(),
               human_seconds(fastest).c_str());
   if (command.repeat > 1) {
     std::printf(" (fastest of %d; median %s)", command.repeat, human_seconds(median).c_str());
   }
-  std::printf(", %d thread%s\n\n%s", at::get_num_threads(), at::get_num_threads() == 1 ? "" : "s",
-              as_table(outputs).c_str());
+  const auto threads = static_cast<std::size_t>(at::get_num_threads());
+  std::printf(", %s\n\n%s", counted(threads, "thread").c_str(), as_table(outputs).c_str());
 }
 
 }  // namespace

@@ -111,8 +111,10 @@ json as_json(const repro::ReproFile& file, const Summary& summary) {
 
 void print_text(const repro::ReproFile& file, const Summary& summary) {
   const auto inputs = std::as_const(*file.graph).placeholders();
-  std::printf("%s: %zu nodes (%zu inputs, %zu calls), %s\n", bold(file.source->file).c_str(),
-              file.graph->size(), inputs.size(), summary.calls, to_string(file.stage));
+  std::printf("%s: %s (%s, %s), %s\n", bold(file.source->file).c_str(),
+              counted(file.graph->size(), "node").c_str(),
+              counted(inputs.size(), "input").c_str(), counted(summary.calls, "call").c_str(),
+              to_string(file.stage));
   if (!file.symbols.empty()) {
     std::string text;
     for (const auto& [name, value] : file.symbols) {

@@ -11,8 +11,14 @@ namespace assay::cli {
 
 namespace {
 
-std::string coloured(const std::string& text, const char* code) {
-  if (!use_colour()) return text;
+// no-color.org: NO_COLOR counts when it is set to anything but nothing.
+bool wants_colour(int stream) {
+  const char* no_colour = std::getenv("NO_COLOR");
+  return isatty(stream) == 1 && (no_colour == nullptr || *no_colour == '\0');
+}
+
+std::string coloured(const std::string& text, const char* code, int stream) {
+  if (!wants_colour(stream)) return text;
   return std::string("\033[") + code + "m" + text + "\033[0m";
 }
 
@@ -24,14 +30,13 @@ std::string format(const char* pattern, double value, const char* unit) {
 
 }  // namespace
 
-bool use_colour() {
-  static const bool wanted = isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr;
-  return wanted;
-}
+std::string bold(const std::string& text) { return coloured(text, "1", STDOUT_FILENO); }
+std::string dim(const std::string& text) { return coloured(text, "2", STDOUT_FILENO); }
+std::string red(const std::string& text) { return coloured(text, "31", STDERR_FILENO); }
 
-std::string bold(const std::string& text) { return coloured(text, "1"); }
-std::string dim(const std::string& text) { return coloured(text, "2"); }
-std::string red(const std::string& text) { return coloured(text, "31"); }
+std::string counted(std::size_t count, const char* thing) {
+  return std::to_string(count) + " " + thing + (count == 1 ? "" : "s");
+}
 
 std::string human_bytes(std::uint64_t bytes) {
   static constexpr std::array kUnits = {"KiB", "MiB", "GiB", "TiB"};

@@ -7,12 +7,14 @@
 
 namespace assay::cli {
 
-/// True if standard output is a terminal that wants colours (NO_COLOR is respected).
-bool use_colour();
-
+/// For standard output: coloured if it is a terminal and NO_COLOR is not set.
 std::string bold(const std::string& text);
 std::string dim(const std::string& text);
+/// For standard error, likewise.
 std::string red(const std::string& text);
+
+/// `1 input`, `2 inputs`
+std::string counted(std::size_t count, const char* thing);
 
 /// `400 B`, `1.5 KiB`, `2.0 GiB`
 std::string human_bytes(std::uint64_t bytes);

@@ -216,6 +216,7 @@ bool append_in_place(std::string& out, const Node& node) {
 // A comment must stay on its line, whatever the user's file is called.
 std::string one_line(std::string text) {
   std::ranges::replace_if(text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  while (text.ends_with(' ')) text.pop_back();
   return text;
 }
 
@@ -323,7 +324,9 @@ class GraphPrinter {
     out_ += "\n";
     for (const StackFrame& frame : node.meta.stack) {
       out_ += "        # File: " + one_line(frame.file) + ":" + std::to_string(frame.line) +
-              " in " + one_line(frame.function) + ", code: " + one_line(frame.text) + "\n";
+              " in " + one_line(frame.function);
+      if (!frame.text.empty()) out_ += ", code: " + one_line(frame.text);
+      out_ += "\n";
     }
     if (node.meta.stack.empty()) {
       out_ += "        # No stacktrace found for following nodes\n";

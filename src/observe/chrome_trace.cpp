@@ -42,6 +42,13 @@ std::string title_of(const Event& event) {
   return event.message.substr(0, event.message.find('\n'));
 }
 
+/// The categories a viewer can filter by: the channel and the kind.
+std::string categories_of(const Event& event) {
+  const bool is_phase = event.kind == Kind::phase_begin || event.kind == Kind::phase_end;
+  return std::string(log_name(event.channel).name) + ',' +
+         std::string(is_phase ? "phase" : kind_name(event.kind));
+}
+
 Json arguments_of(const Event& event) {
   Json arguments = Json::object();
   if (!event.message.empty()) arguments["message"] = event.message;
@@ -53,14 +60,13 @@ Json arguments_of(const Event& event) {
 
 /// One event of the file, without its kind; times are in microseconds since the trace began.
 Json trace_event(const Event& event, const char* kind, std::int64_t started, std::int64_t zero) {
-  return {
-      {"ph", kind},
-      {"name", title_of(event)},
-      {"cat", std::string(log_name(event.channel).name) + ',' + std::string(kind_name(event.kind))},
-      {"ts", static_cast<double>(started - zero) / 1e3},
-      {"pid", event.process},
-      {"tid", event.thread},
-      {"args", arguments_of(event)}};
+  return {{"ph", kind},
+          {"name", title_of(event)},
+          {"cat", categories_of(event)},
+          {"ts", static_cast<double>(started - zero) / 1e3},
+          {"pid", event.process},
+          {"tid", event.thread},
+          {"args", arguments_of(event)}};
 }
 
 Json finished_event(const Event& event, std::int64_t zero) {

@@ -46,9 +46,11 @@ std::string field_for_line(const FieldValue& value) {
   return quoted + '"';
 }
 
-/// The text of an event: its message, or its name if it has none, and its fields on the first line.
+/// The text of an event: "name: message", or the one it has, and its fields on the first line.
 std::string message_of(const Event& event) {
-  std::string text = event.message.empty() ? event.name : event.message;
+  std::string text = event.name;
+  if (!text.empty() && !event.message.empty()) text += ": ";
+  text += event.message;
   if (event.fields.empty()) return text;
   std::string fields = text.empty() ? "(" : " (";
   for (const Field& field : event.fields) {

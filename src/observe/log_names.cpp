@@ -93,9 +93,10 @@ std::string render_log_names() {
   };
   append_line("name", "kind", "parent", "switched on", "what it shows");
   for (const LogName& row : log_names) {
-    append_line(row.name, kind_of(row),
-                row.channel == Channel(row.parent) ? "" : log_name(row.parent).name,
-                row.off_by_default ? "by name only" : "with parent", row.description);
+    const bool is_root = row.channel == Channel(row.parent);
+    const std::string_view follows = is_root ? "" : "with parent";
+    append_line(row.name, kind_of(row), is_root ? "" : log_name(row.parent).name,
+                row.off_by_default ? "by name only" : follows, row.description);
   }
   return text;
 }

@@ -49,7 +49,7 @@ TEST_F(ChromeTraceTest, HoldsNestedPhasesAndInstants) {
   const Json inner = named(trace, "inner");
   const Json broken = named(trace, "break");
   EXPECT_EQ(outer["ph"], "X");
-  EXPECT_EQ(outer["cat"], "pass_manager,phase_end");
+  EXPECT_EQ(outer["cat"], "pass_manager,phase");
   EXPECT_EQ(outer["args"]["nodes"], 12);
   EXPECT_LE(outer["ts"].get<double>(), inner["ts"].get<double>());
   EXPECT_GE(end_of(outer), end_of(inner));

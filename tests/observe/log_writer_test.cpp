@@ -67,13 +67,14 @@ TEST_F(LogLines, ShowTheFieldsOfAnEventOnTheirFirstLine) {
   set_logs("graph_breaks");
   const auto lines = lines_of(stderr_of([] {
     event(Kind::graph_break, Artifact::graph_breaks, Level::debug, [](Event& broken) {
+      broken.name = "f";
       broken.message = "call of print()\nas the user wrote it";
       broken.field("line", 12).field("seconds", 0.25).field("inlined", false).field("in", "a b");
     });
   }));
   ASSERT_EQ(lines.size(), 2u);
   EXPECT_TRUE(
-      lines[0].ends_with("] call of print() (line=12, seconds=0.25, inlined=false, in=\"a b\")"))
+      lines[0].ends_with("] f: call of print() (line=12, seconds=0.25, inlined=false, in=\"a b\")"))
       << lines[0];
   EXPECT_TRUE(lines[1].ends_with("] as the user wrote it")) << lines[1];
 }

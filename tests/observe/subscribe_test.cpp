@@ -156,6 +156,28 @@ TEST_F(Subscribers, SurviveAForkFromTheirCallback) {
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7);
 }
 
+TEST_F(Subscribers, DoNotMakeAForkedChildWaitForThreadsItDoesNotHave) {
+  std::atomic<bool> entered = false;
+  std::atomic<bool> forked = false;
+  auto subscription = subscribe([&](const Event&) {
+    entered = true;
+    while (!forked) std::this_thread::yield();
+  });
+  std::thread other([] { log(Component::aten, Level::debug, "text"); });
+  while (!entered) std::this_thread::yield();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);
+    subscription.reset();
+    ::_exit(0);
+  }
+  forked = true;
+  other.join();
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status)) << "killed by signal " << WTERMSIG(status);
+}
+
 TEST_F(Subscribers, LetAChildEmitThatWasForkedWhileOtherThreadsDid) {
   std::atomic<bool> done = false;
   auto subscription = subscribe([](const Event&) {});

@@ -264,6 +264,10 @@ def run_file(path: Path, kind: str, save_dir: str | None) -> Results:
     else:
         torch.manual_seed(0)
         reader = InputReader(None if save_dir is None else str(path.parent / save_dir))
+        if reader.store is not None:
+            # Stock's reader hands out one storage for all inputs with equal contents, so that
+            # inputs which were apart in the user's program change together. Assay keeps them apart.
+            reader.store.storage_cache = None
         names["load_args"](reader)
         inputs = reader.args
     before = _copy(inputs)

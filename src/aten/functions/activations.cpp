@@ -133,6 +133,7 @@ constexpr std::array kFunctions = std::to_array<TorchFunction>({
      "input, lower=0.125, upper=0.3333333333333333, training=False, inplace=False", rrelu},
     {"torch.nn.functional.hardtanh", "input, min_val=-1.0, max_val=1.0, inplace=False", hardtanh},
     {"torch.nn.functional.threshold", "input, threshold, value, inplace=False", threshold},
+    {"torch.nn.functional._threshold", "input, threshold, value, inplace=False", threshold},
     {"torch.nn.functional.glu", "input, dim=-1", glu},
     {"torch.nn.functional.softsign", "input", softsign},
     {"torch.nn.functional.tanhshrink", "input", tanhshrink},

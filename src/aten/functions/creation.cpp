@@ -1,5 +1,7 @@
 // Functions that make tensors: from data, and the factories, whose Python forms take
 // `requires_grad`, which no operator has.
+#include <ATen/core/LegacyTypeDispatch.h>
+
 #include <array>
 
 #include "aten/functions/forwarded.h"
@@ -20,7 +22,10 @@ std::string_view base_name(std::string_view function) {
   return function.substr(function.rfind('.') + 1);  // npos + 1 is 0
 }
 
+// Python's factories run below autograd: what they return has no history even where the operator
+// would see an input that requires gradients (`randint_like`).
 Value run_factory(const BoundArguments& arguments) {
+  const at::AutoDispatchBelowADInplaceOrView below_autograd;
   return with_grad(forward_to("aten::" + std::string(base_name(arguments.function())), arguments),
                    arguments);
 }
@@ -97,7 +102,6 @@ constexpr std::array kFunctions = std::to_array<TorchFunction>({
     {"torch.randn", kFactory, run_factory},
     {"torch.randint", kFactory, run_factory},
     {"torch.randperm", kFactory, run_factory},
-    {"torch.normal", kFactory, run_factory},
     {"torch.arange", kFactory, run_factory},
     {"torch.linspace", kFactory, run_factory},
     {"torch.logspace", kFactory, run_factory},

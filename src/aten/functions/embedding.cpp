@@ -53,13 +53,12 @@ std::int64_t bag_mode(const BoundArguments& arguments) {
 
 Value embedding_bag(const BoundArguments& arguments) {
   at::Tensor input = arguments.tensor("input");
-  const at::Tensor weight = arguments.tensor("weight");
+  at::Tensor weight = arguments.tensor("weight");
+  // The order of the first versions of PyTorch is still understood.
+  if (weight.scalar_type() == at::kLong && input.is_floating_point()) std::swap(input, weight);
   std::optional<at::Tensor> offsets = optional_tensor(arguments["offsets"]);
   std::optional<at::Tensor> weights = optional_tensor(arguments["per_sample_weights"]);
   bool include_last_offset = arguments.truth("include_last_offset");
-  if (weight.scalar_type() == at::kLong && input.is_floating_point()) {
-    throw UserError("embedding_bag(weight, input) in this order is deprecated and not supported");
-  }
   if (weights && input.sizes() != weights->sizes()) {
     throw UserError("embedding_bag: per_sample_weights must have the same shape as the input");
   }

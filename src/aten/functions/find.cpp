@@ -37,8 +37,9 @@ const Index& functions() {
 const Index& methods() {
   static const Index index = [] {
     Index made;
-    for (const FunctionTable table : {cast_methods(), creation_methods(), operator_methods(),
-                                      tensor_methods(), torch_python_methods(), unique_methods()}) {
+    for (const FunctionTable table :
+         {cast_methods(), creation_methods(), indexing_methods(), operator_methods(),
+          tensor_methods(), torch_python_methods(), unique_methods()}) {
       add(made, table);
     }
     return made;

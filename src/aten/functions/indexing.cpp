@@ -167,8 +167,14 @@ constexpr std::array kFunctions = std::to_array<TorchFunction>({
     {"operator.setitem", "a, b, c", set_item},
 });
 
+constexpr std::array kMethods = std::to_array<TorchFunction>({
+    {"__getitem__", "a, b", get_item},
+    {"__setitem__", "a, b, c", set_item},
+});
+
 }  // namespace
 
 FunctionTable indexing_functions() { return kFunctions; }
+FunctionTable indexing_methods() { return kMethods; }
 
 }  // namespace assay::aten

@@ -262,6 +262,26 @@ Value triplet_margin_loss(const BoundArguments& arguments) {
        arguments["p"], arguments["eps"], arguments["swap"], reduction(arguments)});
 }
 
+Value triplet_margin_with_distance_loss(const BoundArguments& arguments) {
+  if (!arguments["distance_function"].is_none()) {
+    throw UserError("a distance function given by the user needs a Python process");
+  }
+  if (arguments.number("margin") <= 0) throw UserError("margin must be greater than 0");
+  const at::Tensor anchor = arguments.tensor("anchor");
+  const at::Tensor positive = arguments.tensor("positive");
+  const at::Tensor negative = arguments.tensor("negative");
+  if (anchor.dim() != positive.dim() || anchor.dim() != negative.dim()) {
+    throw UserError("anchor, positive and negative must have the same number of dimensions");
+  }
+  const at::Tensor near = run_tensor("aten::pairwise_distance", {anchor, positive});
+  at::Tensor far = run_tensor("aten::pairwise_distance", {anchor, negative});
+  if (arguments.truth("swap")) {
+    far = far.minimum(run_tensor("aten::pairwise_distance", {positive, negative}));
+  }
+  const at::Tensor margin = near.add(tensor_or_wrapped(arguments["margin"]));
+  return reduce(margin.sub(far).clamp_min(0), arguments.text("reduction"));
+}
+
 Value ctc_loss(const BoundArguments& arguments) {
   return run("aten::ctc_loss",
              {arguments["log_probs"], arguments["targets"], arguments["input_lengths"],
@@ -322,6 +342,10 @@ constexpr std::array kFunctions = std::to_array<TorchFunction>({
      "anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, "
      "reduce=None, reduction='mean'",
      triplet_margin_loss},
+    {"torch.nn.functional.triplet_margin_with_distance_loss",
+     "anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False, "
+     "reduction='mean'",
+     triplet_margin_with_distance_loss},
     {"torch.nn.functional.ctc_loss",
      "log_probs, targets, input_lengths, target_lengths, blank=0, reduction='mean', "
      "zero_infinity=False",

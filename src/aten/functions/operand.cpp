@@ -80,6 +80,11 @@ std::optional<at::Tensor> optional_tensor(const Value& value) {
   return value.is_none() ? std::nullopt : std::optional(tensor_of(value));
 }
 
+at::Scalar scalar_of(const Value& value) {
+  if (!value.is_number()) throw expected("a number", value);
+  return value.leaf.toScalar();
+}
+
 at::ScalarType dtype_of(const Value& value) {
   if (value.kind != Value::Kind::dtype) throw expected("a torch.dtype", value);
   return static_cast<at::ScalarType>(value.leaf.toInt());

@@ -64,6 +64,7 @@ std::vector<at::Tensor> tensors_of(const Value& value);
 /// The tensor, or `UserError`.
 at::Tensor tensor_of(const Value& value);
 std::optional<at::Tensor> optional_tensor(const Value& value);
+at::Scalar scalar_of(const Value& value);
 at::ScalarType dtype_of(const Value& value);
 /// A device given as one, as text or as an index.
 c10::Device device_of(const Value& value);

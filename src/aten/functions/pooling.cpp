@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "aten/functions/operand.h"
+#include "aten/functions/python_numbers.h"
 #include "aten/functions/tables.h"
 
 namespace assay::aten {
@@ -92,6 +93,42 @@ Value lp_pool(const BoundArguments& arguments) {
   return run("aten::pow", {total, 1.0 / power});
 }
 
+// The windows' places are random; one draw for each image, channel and dimension.
+template <int dims>
+Value fractional_max_pool_with_indices(const BoundArguments& arguments) {
+  const at::Tensor input = arguments.tensor("input");
+  Operand size = arguments["output_size"];
+  if (arguments["output_size"].is_none()) {
+    const Value& ratio = arguments["output_ratio"];
+    if (ratio.is_none()) {
+      throw UserError("fractional_max_pool requires either an output_size or an output_ratio");
+    }
+    std::vector<std::int64_t> sizes;
+    for (std::int64_t i = 0; i < dims; ++i) {
+      const Value factor =
+          holds_sequence(ratio) ? unpack(ratio).at(static_cast<std::size_t>(i)) : ratio;
+      const Value length = Operand(input.size(i - dims)).value;
+      sizes.push_back(number_to_integer(calculate(BinaryOperation::multiply, length, factor)));
+    }
+    size = sizes;
+  }
+  Operand samples = arguments["_random_samples"];
+  if (arguments["_random_samples"].is_none()) {
+    const std::int64_t batch = input.dim() == dims + 1 ? 1 : input.size(0);
+    const std::vector<std::int64_t> shape = {batch, input.size(-dims - 1), dims};
+    samples = run_tensor("aten::rand", {shape},
+                         {{"dtype", input.scalar_type()}, {"device", input.device()}});
+  }
+  return run(with_dims("aten::fractional_max_pool", dims),
+             {input, arguments["kernel_size"], size, samples});
+}
+
+template <int dims>
+Value fractional_max_pool(const BoundArguments& arguments) {
+  Value both = fractional_max_pool_with_indices<dims>(arguments);
+  return arguments.truth("return_indices") ? both : unpack(both).front();
+}
+
 std::vector<std::int64_t> unpooled_size(const BoundArguments& arguments, std::size_t dims) {
   const at::Tensor input = arguments.tensor("input");
   const auto kernel = repeat_to(arguments["kernel_size"], dims);
@@ -141,6 +178,9 @@ constexpr std::string_view kMaxPool =
     "input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, "
     "return_indices=False";
 constexpr std::string_view kAdaptive = "input, output_size, return_indices=False";
+constexpr std::string_view kFractional =
+    "input, kernel_size, output_size=None, output_ratio=None, return_indices=False, "
+    "_random_samples=None";
 constexpr std::string_view kLpPool = "input, norm_type, kernel_size, stride=None, ceil_mode=False";
 constexpr std::string_view kUnpool =
     "input, indices, kernel_size, stride=None, padding=0, output_size=None";
@@ -163,6 +203,12 @@ constexpr std::array kFunctions = std::to_array<TorchFunction>({
      adaptive_max_pool_with_indices<2>},
     {"torch.nn.functional.adaptive_max_pool3d_with_indices", kAdaptive,
      adaptive_max_pool_with_indices<3>},
+    {"torch.nn.functional.fractional_max_pool2d", kFractional, fractional_max_pool<2>},
+    {"torch.nn.functional.fractional_max_pool3d", kFractional, fractional_max_pool<3>},
+    {"torch.nn.functional.fractional_max_pool2d_with_indices", kFractional,
+     fractional_max_pool_with_indices<2>},
+    {"torch.nn.functional.fractional_max_pool3d_with_indices", kFractional,
+     fractional_max_pool_with_indices<3>},
     {"torch.nn.functional.lp_pool1d", kLpPool, lp_pool<1>},
     {"torch.nn.functional.lp_pool2d", kLpPool, lp_pool<2>},
     {"torch.nn.functional.lp_pool3d", kLpPool, lp_pool<3>},

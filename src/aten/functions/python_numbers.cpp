@@ -162,7 +162,8 @@ double float_floor_divide(double left, double right) {
 }
 
 double float_power(double left, double right) {
-  if (left == 0 && right < 0) throw UserError("0.0 cannot be raised to a negative power");
+  if (left == 0 && right < 0 && std::isfinite(right))
+    throw UserError("0.0 cannot be raised to a negative power");
   if (left < 0 && std::isfinite(left) && std::isfinite(right) && right != std::floor(right)) {
     throw unsupported("a fractional power of a negative number");
   }

@@ -16,65 +16,92 @@ UserError unsupported(std::string_view symbol, const Value& left, const Value& r
                    type_name(left) + "' and '" + type_name(right) + "'");
 }
 
-// How a tensor does one operation. Numbers reach add, sub, mul and div as 0-dim tensors, as they
-// do from Python; for the others a number has an overload of its own.
-struct TensorOperation {
-  const char* forward;
-  const char* in_place;  // nullptr where Python has no in-place form and rebinds the name
-  bool number_as_tensor;
-};
-
-TensorOperation tensor_operation(BinaryOperation operation) {
+// Numbers reach add, sub, mul and div as 0-dim tensors, as they do from Python; for the others a
+// number has an overload of its own. Direct calls: these are the commonest nodes of all.
+at::Tensor tensor_first(BinaryOperation operation, const at::Tensor& left, const Value& right) {
+  const bool is_tensor = right.is_tensor();
   switch (operation) {
     case BinaryOperation::add:
-      return {"aten::add", "aten::add_", true};
+      return left.add(tensor_or_wrapped(right));
     case BinaryOperation::subtract:
-      return {"aten::sub", "aten::sub_", true};
+      return left.sub(tensor_or_wrapped(right));
     case BinaryOperation::multiply:
-      return {"aten::mul", "aten::mul_", true};
+      return left.mul(tensor_or_wrapped(right));
     case BinaryOperation::true_divide:
-      return {"aten::div", "aten::div_", true};
-    case BinaryOperation::floor_divide:
-      return {"aten::floor_divide", "aten::floor_divide_", false};
-    case BinaryOperation::modulo:
-      return {"aten::remainder", "aten::remainder_", false};
-    case BinaryOperation::power:
-      return {"aten::pow", "aten::pow_", false};
+      return left.div(tensor_or_wrapped(right));
     case BinaryOperation::matrix_multiply:
-      return {"aten::matmul", nullptr, false};
+      return left.matmul(tensor_of(right));
+    case BinaryOperation::floor_divide:
+      return is_tensor ? left.floor_divide(tensor_of(right)) : left.floor_divide(scalar_of(right));
+    case BinaryOperation::modulo:
+      return is_tensor ? left.remainder(tensor_of(right)) : left.remainder(scalar_of(right));
+    case BinaryOperation::power:
+      return is_tensor ? left.pow(tensor_of(right)) : left.pow(scalar_of(right));
     case BinaryOperation::left_shift:
-      return {"aten::__lshift__", "aten::__ilshift__", false};
+      return is_tensor ? left.__lshift__(tensor_of(right)) : left.__lshift__(scalar_of(right));
     case BinaryOperation::right_shift:
-      return {"aten::__rshift__", "aten::__irshift__", false};
+      return is_tensor ? left.__rshift__(tensor_of(right)) : left.__rshift__(scalar_of(right));
     case BinaryOperation::bit_and:
-      return {"aten::__and__", "aten::__iand__", false};
+      return is_tensor ? left.__and__(tensor_of(right)) : left.__and__(scalar_of(right));
     case BinaryOperation::bit_or:
-      return {"aten::__or__", "aten::__ior__", false};
+      return is_tensor ? left.__or__(tensor_of(right)) : left.__or__(scalar_of(right));
     case BinaryOperation::bit_xor:
-      return {"aten::__xor__", "aten::__ixor__", false};
+      return is_tensor ? left.__xor__(tensor_of(right)) : left.__xor__(scalar_of(right));
   }
   throw InternalError("an unknown operation");
 }
 
-Value tensor_first(BinaryOperation operation, const Value& left, const Value& right,
-                   bool in_place) {
-  const TensorOperation names = tensor_operation(operation);
-  const char* name = in_place && names.in_place != nullptr ? names.in_place : names.forward;
-  if (right.is_number() && names.number_as_tensor) {
-    return run(name, {left, tensor_or_wrapped(right)});
+// nullptr where Python has no in-place form and binds the name to a new value.
+const char* in_place_operator(BinaryOperation operation) {
+  switch (operation) {
+    case BinaryOperation::add:
+      return "aten::add_";
+    case BinaryOperation::subtract:
+      return "aten::sub_";
+    case BinaryOperation::multiply:
+      return "aten::mul_";
+    case BinaryOperation::true_divide:
+      return "aten::div_";
+    case BinaryOperation::floor_divide:
+      return "aten::floor_divide_";
+    case BinaryOperation::modulo:
+      return "aten::remainder_";
+    case BinaryOperation::power:
+      return "aten::pow_";
+    case BinaryOperation::left_shift:
+      return "aten::__ilshift__";
+    case BinaryOperation::right_shift:
+      return "aten::__irshift__";
+    case BinaryOperation::bit_and:
+      return "aten::__iand__";
+    case BinaryOperation::bit_or:
+      return "aten::__ior__";
+    case BinaryOperation::bit_xor:
+      return "aten::__ixor__";
+    case BinaryOperation::matrix_multiply:
+      return nullptr;
   }
-  return run(name, {left, right});
+  throw InternalError("an unknown operation");
 }
 
-// `number <operation> tensor`: Tensor's reflected methods.
-Value number_first(BinaryOperation operation, const Value& left, const Value& right) {
+Value tensor_in_place(BinaryOperation operation, const Value& left, const Value& right) {
+  const char* op = in_place_operator(operation);
+  if (op == nullptr) return Operand(tensor_first(operation, tensor_of(left), right)).value;
+  const bool number_as_tensor =
+      operation == BinaryOperation::add || operation == BinaryOperation::subtract ||
+      operation == BinaryOperation::multiply || operation == BinaryOperation::true_divide;
+  return number_as_tensor ? run(op, {left, tensor_or_wrapped(right)}) : run(op, {left, right});
+}
+
+// `right.__radd__(left)` and so on: Tensor's reflected methods, which answer `number + tensor`.
+Value tensor_second(BinaryOperation operation, const Value& left, const Value& right) {
   switch (operation) {
     case BinaryOperation::add:
     case BinaryOperation::multiply:
     case BinaryOperation::bit_and:
     case BinaryOperation::bit_or:
     case BinaryOperation::bit_xor:
-      return tensor_first(operation, right, left, false);
+      return Operand(tensor_first(operation, tensor_of(right), left)).value;
     case BinaryOperation::subtract:
       return run("aten::rsub", {right, left});
     case BinaryOperation::true_divide:
@@ -90,6 +117,7 @@ Value number_first(BinaryOperation operation, const Value& left, const Value& ri
     case BinaryOperation::right_shift:
       return run("aten::bitwise_right_shift", {left, right});
     case BinaryOperation::matrix_multiply:
+      if (left.is_tensor()) return run("aten::matmul", {left, right});
       break;
   }
   throw unsupported("@", left, right);
@@ -117,20 +145,21 @@ Value repeat_sequence(const Value& sequence, const Value& count) {
   return Value::sequence(sequence_kind(sequence), std::move(items));
 }
 
-const char* tensor_comparison(Comparison comparison) {
+at::Tensor compare_tensor(Comparison comparison, const at::Tensor& left, const Value& right) {
+  const bool is_tensor = right.is_tensor();
   switch (comparison) {
     case Comparison::equal:
-      return "aten::eq";
+      return is_tensor ? left.eq(tensor_of(right)) : left.eq(scalar_of(right));
     case Comparison::not_equal:
-      return "aten::ne";
+      return is_tensor ? left.ne(tensor_of(right)) : left.ne(scalar_of(right));
     case Comparison::less:
-      return "aten::lt";
+      return is_tensor ? left.lt(tensor_of(right)) : left.lt(scalar_of(right));
     case Comparison::less_equal:
-      return "aten::le";
+      return is_tensor ? left.le(tensor_of(right)) : left.le(scalar_of(right));
     case Comparison::greater:
-      return "aten::gt";
+      return is_tensor ? left.gt(tensor_of(right)) : left.gt(scalar_of(right));
     case Comparison::greater_equal:
-      return "aten::ge";
+      return is_tensor ? left.ge(tensor_of(right)) : left.ge(scalar_of(right));
   }
   throw InternalError("an unknown comparison");
 }
@@ -190,8 +219,9 @@ bool are_equal(const Value& left, const Value& right) {
 Value apply_operator(BinaryOperation operation, std::string_view symbol, const Value& left,
                      const Value& right, bool in_place) {
   if (is_operand(left) && is_operand(right)) {
-    if (left.is_tensor()) return tensor_first(operation, left, right, in_place);
-    if (right.is_tensor()) return number_first(operation, left, right);
+    if (left.is_tensor() && in_place) return tensor_in_place(operation, left, right);
+    if (left.is_tensor()) return Operand(tensor_first(operation, tensor_of(left), right)).value;
+    if (right.is_tensor()) return tensor_second(operation, left, right);
     return calculate(operation, left, right);
   }
   // `a += [b]` changes the list that other names may hold too; values here are never shared.
@@ -212,8 +242,10 @@ Value apply_operator(BinaryOperation operation, std::string_view symbol, const V
 
 Value apply_comparison(Comparison comparison, const Value& left, const Value& right) {
   if (is_operand(left) && is_operand(right)) {
-    if (left.is_tensor()) return run(tensor_comparison(comparison), {left, right});
-    if (right.is_tensor()) return run(tensor_comparison(reflected(comparison)), {right, left});
+    if (left.is_tensor()) return Operand(compare_tensor(comparison, tensor_of(left), right)).value;
+    if (right.is_tensor()) {
+      return Operand(compare_tensor(reflected(comparison), tensor_of(right), left)).value;
+    }
     return c10::IValue(compare_numbers(comparison, left, right));
   }
   if (comparison == Comparison::equal || comparison == Comparison::not_equal) {
@@ -254,6 +286,9 @@ Value run_compare(const BoundArguments& arguments) {
 // `b.__radd__(a)`: the operands in reverse.
 template <BinaryOperation operation>
 Value run_reflected(const BoundArguments& arguments) {
+  if (arguments["a"].is_tensor() && is_operand(arguments["b"])) {
+    return tensor_second(operation, arguments["b"], arguments["a"]);
+  }
   return apply_operator(operation, arguments.function(), arguments["b"], arguments["a"]);
 }
 

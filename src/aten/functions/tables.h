@@ -35,6 +35,7 @@ FunctionTable unique_functions();
 // Methods of tensors, by their plain names; the first parameter is `self`.
 FunctionTable cast_methods();
 FunctionTable creation_methods();
+FunctionTable indexing_methods();
 FunctionTable operator_methods();
 FunctionTable tensor_methods();
 FunctionTable torch_python_methods();

@@ -16,7 +16,7 @@ namespace {
 
 at::ScalarType default_dtype() { return c10::typeMetaToScalarType(c10::get_default_dtype()); }
 
-at::Scalar scalar_of(const Value& value) {
+at::Scalar number_in(const Value& value) {
   if (value.is_number()) return value.leaf.toScalar();
   const at::Tensor tensor = tensor_of(value);
   if (tensor.dim() != 0) {
@@ -42,7 +42,7 @@ std::vector<std::int64_t> sizes_of(const Value& data) {
 void flatten(const Value& data, const std::vector<std::int64_t>& sizes, std::size_t dim,
              std::vector<at::Scalar>& numbers) {
   if (dim == sizes.size()) {
-    numbers.push_back(scalar_of(data));
+    numbers.push_back(number_in(data));
     return;
   }
   if (!holds_sequence(data)) throw UserError("not a sequence at dim " + std::to_string(dim));

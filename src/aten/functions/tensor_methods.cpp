@@ -64,6 +64,13 @@ Value nonzero(const BoundArguments& arguments) {
   return run(op, {arguments["self"]});
 }
 
+// `x.hsplit(2)` makes 2 parts, `x.hsplit(2, 4)` cuts at 2 and 4.
+Value split_at(const BoundArguments& arguments) {
+  const std::string op = "aten::" + std::string(arguments.function());
+  const std::vector<Value> given = unpack(arguments["where"]);
+  return run(op, {arguments["self"], given.size() == 1 ? given.front() : arguments["where"]});
+}
+
 Value requires_grad_(const BoundArguments& arguments) {
   const at::Tensor self = arguments.tensor("self");
   self.requires_grad_(arguments.truth("requires_grad"));
@@ -120,6 +127,9 @@ constexpr std::array kMethods = std::to_array<TorchFunction>({
      [](const BoundArguments& arguments) {
        return run("aten::polygamma", {arguments["n"], arguments["self"]});
      }},
+    {"hsplit", "self, *where", split_at},
+    {"vsplit", "self, *where", split_at},
+    {"dsplit", "self, *where", split_at},
     {"requires_grad_", "self, requires_grad=True", requires_grad_},
     {"unflatten", "self, dim, sizes", unflatten},
     {"__len__", "self",

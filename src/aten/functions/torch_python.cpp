@@ -1,10 +1,12 @@
 // The functions of torch/functional.py, which are Python around an operator, and the tensor methods
 // that call them.
+#include <algorithm>
 #include <array>
 
 #include "aten/functions/forwarded.h"
 #include "aten/functions/operand.h"
 #include "aten/functions/tables.h"
+#include "aten/functions/tensor_from_data.h"
 
 namespace assay::aten {
 
@@ -190,6 +192,30 @@ Value broadcast_shapes(const BoundArguments& arguments) {
   return value;
 }
 
+// The coordinates of flat positions: divided by the size of what is inside, modulo the dimension.
+Value unravel_index(const BoundArguments& arguments) {
+  const at::Tensor indices = arguments.tensor("indices");
+  if (!c10::isIntegralType(indices.scalar_type(), false)) {
+    throw UserError("expected 'indices' to be integer dtype");
+  }
+  const std::vector<std::int64_t> shape = repeat_to(arguments["shape"], 1);
+  std::vector<std::int64_t> inner(shape.size(), 1);
+  for (std::size_t i = shape.size(); i-- > 1;) inner[i - 1] = inner[i] * shape[i];
+  if (std::ranges::any_of(shape, [](std::int64_t size) { return size < 0; })) {
+    throw UserError("'shape' cannot have negative values");
+  }
+  const auto as_tensor = [&](const std::vector<std::int64_t>& numbers) {
+    return tensor_from_data(Operand(numbers).value, at::kLong).to(indices.device());
+  };
+  const at::Tensor all =
+      indices.unsqueeze(-1).floor_divide(as_tensor(inner)).remainder(as_tensor(shape));
+  std::vector<Value> coordinates;
+  for (const at::Tensor& coordinate : all.unbind(-1)) {
+    coordinates.push_back(Operand(coordinate).value);
+  }
+  return tuple_of(std::move(coordinates));
+}
+
 Value nonzero(const BoundArguments& arguments) {
   if (arguments.truth("as_tuple")) return run("aten::nonzero_numpy", {arguments["input"]});
   if (arguments["out"].is_none()) return run("aten::nonzero", {arguments["input"]});
@@ -228,6 +254,7 @@ constexpr std::array kFunctions = std::to_array<TorchFunction>({
     {"torch.norm", "input, p='fro', dim=None, keepdim=False, out=None, dtype=None", norm},
     {"torch.stft", kStftParameters, stft},
     {"torch.nonzero", "input, *, as_tuple=False, out=None", nonzero},
+    {"torch.unravel_index", "indices, shape", unravel_index},
     {"torch.numel", "input",
      [](const BoundArguments& arguments) -> Value {
        return c10::IValue(arguments.tensor("input").numel());

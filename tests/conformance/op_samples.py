@@ -1,0 +1,82 @@
+"""PyTorch's own samples of arguments for its operators, and the names a graph has for each."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import sys
+import types
+import unittest
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.fx.node import _get_qualified_name
+
+# PyTorch's test helpers import a package that only their own test cases need.
+if "expecttest" not in sys.modules:
+    stub = types.ModuleType("expecttest")
+    stub.TestCase = unittest.TestCase  # type: ignore[attr-defined]
+    sys.modules["expecttest"] = stub
+
+from torch.testing._internal.common_methods_invocations import op_db  # noqa: E402
+
+__all__ = ["Spelling", "op_db", "samples", "spellings"]
+
+MODULES = ("torch", "operator", "_operator")
+
+
+@dataclass(frozen=True)
+class Spelling:
+    """One way a graph can call an operator: a function's name, or a method's with a dot."""
+
+    name: str
+    function: Callable[..., Any]
+
+    @property
+    def is_in_place(self) -> bool:
+        if self.name.startswith("operator.i"):
+            return self.name != "operator.invert"
+        return self.name.startswith(".") and self.name.endswith("_") and self.name[-2] != "_"
+
+
+def _function_name(function: Any) -> str | None:
+    """FX's name for a function, if it is one that a graph can hold."""
+    try:
+        name = _get_qualified_name(function)
+    except (AttributeError, RuntimeError):
+        return None
+    is_wrapper = "<lambda>" in name or name.startswith(("torch.testing", "torch._refs"))
+    if is_wrapper or name.split(".")[0] not in MODULES:
+        return None
+    return name.replace("_operator.", "operator.")
+
+
+def _documented_function(op: Any) -> Any:
+    """`torch.linalg.norm` for the entry of that name: samples may wrap it, to set a seed."""
+    try:
+        return functools.reduce(getattr, op.name.split("."), torch)
+    except AttributeError:
+        return None
+
+
+def spellings(op: Any) -> list[Spelling]:
+    """Every function and method that an entry of op_db is about."""
+    found: dict[str, Callable[..., Any]] = {}
+    functions = [op.op, *(alias.op for alias in op.aliases)]
+    for function in [*functions, op.operator_variant, op.inplace_operator_variant]:
+        if function is not None and (name := _function_name(function)):
+            found.setdefault(name, function)
+    if callable(documented := _documented_function(op)):
+        found.setdefault(f"torch.{op.name}", documented)
+    for method in (op.method_variant, op.inplace_variant):
+        name = getattr(method, "__name__", "")
+        if method is not None and getattr(torch.Tensor, name, None) is method:
+            found.setdefault(f".{name}", method)
+    return [Spelling(name, function) for name, function in found.items()]
+
+
+def samples(op: Any, dtype: torch.dtype, count: int) -> Iterator[Any]:
+    torch.manual_seed(1)
+    return itertools.islice(op.sample_inputs("cpu", dtype, requires_grad=False), count)

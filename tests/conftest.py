@@ -1,0 +1,22 @@
+"""What all tests need to know: where the build is."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="session")
+def assay_binary() -> Path:
+    """The built `assay` command; `make test` says which, by hand it is the release build."""
+    return Path(os.environ.get("ASSAY_BINARY", ROOT / "build" / "release" / "bin" / "assay"))
+
+
+@pytest.fixture(scope="session")
+def build_directory(assay_binary: Path) -> Path:
+    """The build tree, with the helper binaries of the tests in `bin`."""
+    return assay_binary.parents[1]

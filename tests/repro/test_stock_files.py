@@ -1,0 +1,84 @@
+"""Files that stock PyTorch writes run with Assay, and give stock eager's results to the bit.
+
+The files are made here, by the installed PyTorch, for each model of `stock.models`: after dynamo
+and after AOTAutograd, forward and backward, with saved inputs and with made-up ones.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import assay
+import pytest
+import torch
+from stock.compare import assert_identical
+from stock.make_files import StockFile, ensure_files, run_file
+from stock.models import MODELS
+
+NAMES = [name for name, model in MODELS.items() if not model.large]
+
+
+@pytest.fixture(scope="session")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("stock")
+
+
+def runnable_files(name: str, root: Path) -> list[StockFile]:
+    """The files that stock PyTorch itself can run."""
+    return [file for file in ensure_files(name, root) if file.expected is not None]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_results_equal_stock_eager(name: str, root: Path) -> None:
+    for file in runnable_files(name, root):
+        path = root / name / file.file
+        expected = torch.load(root / name / str(file.expected))
+        assert_identical(assay.load(path).run(), expected, f"{name}/{file.file}")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_inputs_change_as_in_stock_eager(name: str, root: Path) -> None:
+    for file in runnable_files(name, root):
+        if file.inputs_after is None:
+            continue
+        repro = assay.load(root / name / file.file)
+        inputs, _ = repro.inputs()
+        torch.manual_seed(0)
+        with torch.set_grad_enabled(repro.stage != "after_aot"):
+            repro.run_with(inputs)
+        after = torch.load(root / name / file.inputs_after)
+        assert_identical(inputs, after, f"inputs of {name}/{file.file}")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_assay_prints_runs_under_stock(name: str, root: Path) -> None:
+    for file in runnable_files(name, root):
+        repro = assay.load(root / name / file.file)
+        printed = root / name / f"printed_{file.file}"
+        printed.write_text(repro.text)
+        assert assay.load(printed).text == repro.text, "reading it back changes it"
+        expected = torch.load(root / name / str(file.expected))
+        results = run_file(printed, file.kind, file.save_dir)
+        assert_identical(results.outputs, expected, f"{name}/{printed.name}")
+
+
+@pytest.mark.parametrize("name", ["linear_layernorm_relu", "gpt2_small"])
+@pytest.mark.parametrize("direction", ["forward", "backward"])
+def test_assay_run_gives_stock_eagers_outputs(
+    name: str, direction: str, root: Path, tmp_path: Path, assay_binary: Path
+) -> None:
+    """The same through the command, in a process without Python."""
+    ensure_files(name, root)
+    file = root / name / f"{direction}_runnable.py"
+    output = tmp_path / "results.pt"
+    subprocess.run([assay_binary, "run", file, "--output", output], check=True, capture_output=True)
+    expected = torch.load(root / name / f"{direction}_runnable.expected.pt")
+    assert_identical(torch.load(output), expected, f"{name}/{file.name}")
+
+
+def test_a_missing_subgraph_is_explained(root: Path) -> None:
+    files = ensure_files("higher_order", root)
+    repro = assay.load(root / "higher_order" / files[0].file)
+    with pytest.raises(assay.UserError, match="the body of the subgraph 'true_graph_0' is not in"):
+        repro.run()
