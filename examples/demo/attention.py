@@ -1,4 +1,4 @@
-"""The model of the demo, and how its two graph files were made with stock PyTorch.
+"""The model of the demo, and how its graph files were made with stock PyTorch.
 
     python examples/demo/attention.py
 
@@ -6,6 +6,9 @@ writes into files/, by PyTorch's own writers, what torch.compile leaves behind f
 
     repro.py                the graph after AOTAutograd; its inputs' data in checkpoints/storages
     fx_graph_readable.py    the same graph with types and the user's source lines
+
+and two spoilt copies of the latter: forgotten_transpose.py fails when it runs, misspelt.py names an
+operator that does not exist.
 """
 
 from __future__ import annotations
@@ -45,8 +48,10 @@ def _clean(text: str) -> str:
 
 
 def write_files(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> None:
+    """What stock PyTorch writes about a graph, without this machine's paths."""
     from torch._dynamo.repro.after_aot import save_graph_repro
 
+    FILES.mkdir(exist_ok=True)
     store = FILES / "checkpoints"
     file = io.StringIO()
     save_graph_repro(
@@ -57,7 +62,12 @@ def write_files(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> None:
     (FILES / "repro.py").write_text(_clean(text))
 
     readable = graph.print_readable(print_output=False, include_stride=True, include_device=True)
-    (FILES / "fx_graph_readable.py").write_text(_clean(readable.replace(f"{HERE}/", "")))
+    readable = _clean(readable.replace(f"{HERE}/", ""))
+    (FILES / "fx_graph_readable.py").write_text(readable)
+    forgotten = readable.replace("permute_1, [2, 8, 5]", "getitem_1, [2, 5, 8]")
+    (FILES / "forgotten_transpose.py").write_text(forgotten)
+    misspelt = readable.replace("aten.amax.default", "aten.amx.default")
+    (FILES / "misspelt.py").write_text(misspelt)
 
 
 def backend(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Any:

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstddef>
-#include <source_location>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -46,18 +45,18 @@ class UserError : public std::runtime_error {
 
 class InternalError : public std::logic_error {
  public:
-  explicit InternalError(const std::string& message,
-                         std::source_location where = std::source_location::current())
-      : std::logic_error(render(message, where)) {}
+  explicit InternalError(const std::string& message, const char* file = __builtin_FILE(),
+                         int line = __builtin_LINE())
+      : std::logic_error(render(message, file, line)) {}
 
  private:
-  static std::string render(const std::string& message, std::source_location where);
+  static std::string render(const std::string& message, const char* file, int line);
 };
 
 /// Throws `InternalError` unless `condition` holds. `message` says what should have been true.
 inline void internal_check(bool condition, const char* message,
-                           std::source_location where = std::source_location::current()) {
-  if (!condition) throw InternalError(message, where);
+                           const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  if (!condition) throw InternalError(message, file, line);
 }
 
 }  // namespace assay

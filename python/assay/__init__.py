@@ -19,6 +19,8 @@ from assay._C import InternalError, OperatorError, SettingsError, UserError
 
 __version__: str = _C.version
 
+_C.configure_from_environment()
+
 __all__ = [
     "Graph",
     "InternalError",

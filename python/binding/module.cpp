@@ -15,6 +15,7 @@
 #include "graph/parse.h"
 #include "graph/print.h"
 #include "observe/configure.h"
+#include "observe/observe.h"
 #include "observe/timings.h"
 #include "python_values.h"
 #include "repro/inputs.h"
@@ -92,6 +93,7 @@ class ReproHandle {
     aten::Value result;
     {
       const py::gil_scoped_release unlocked;
+      const observe::Phase phase("run", observe::Component::aten);
       const aten::GraphRunner runner(*file_.graph, file_.source.get());
       repro::Inputs loaded = repro::load_inputs(file_, options);
       repro::seed_generator(seed);
@@ -160,6 +162,7 @@ PYBIND11_MODULE(_C, module) {
   module.def(
       "read_repro",
       [](const std::string& path) {
+        const observe::Phase phase("parse", observe::Component::parse);
         return std::make_unique<ReproHandle>(repro::read_repro_file(path));
       },
       py::arg("path"));
@@ -181,6 +184,9 @@ PYBIND11_MODULE(_C, module) {
   module.def("set_logs", [](const std::string& text) { observe::set_logs(text); },
              py::arg("text"));
   module.def("compile_times", [] { return observe::compile_times(); });
-  module.def("configure_from_environment",
-             [] { observe::configure(observe::settings_from_environment()); });
+  module.def("configure_from_environment", [] {
+    observe::Settings settings = observe::settings_from_environment();
+    settings.timings = true;  // compile_times() works without being asked for first, as in stock
+    observe::configure(settings);
+  });
 }

@@ -110,7 +110,7 @@ std::optional<Match> match(const c10::OperatorHandle& op, const Arguments& argum
   const c10::FunctionSchema& schema = op.schema();
   const auto bindings = bind_schema(schema, shape_of(arguments), dialect, why);
   if (!bindings) return std::nullopt;
-  Match result{op, {}, 0};
+  Match result{op, {}, *bindings, 0};
   result.stack.reserve(bindings->size());
   for (std::size_t i = 0; i < bindings->size(); ++i) {
     const Binding& binding = (*bindings)[i];

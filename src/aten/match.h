@@ -57,6 +57,7 @@ std::optional<std::vector<Binding>> bind_schema(const c10::FunctionSchema& schem
 struct Match {
   c10::OperatorHandle op;
   std::vector<c10::IValue> stack;
+  std::vector<Binding> bindings;  ///< Where each argument came from.
   int cost = 0;
 };
 

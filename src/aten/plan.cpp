@@ -90,6 +90,25 @@ std::optional<std::int64_t> constant_item(const Node& node) {
   return index == nullptr ? std::nullopt : std::optional(*index);
 }
 
+Operand default_operand(const c10::Argument& wanted) {
+  Operand operand;
+  operand.schema = &wanted;
+  operand.constant = *wanted.default_value();
+  return operand;
+}
+
+bool wants_tensor(const c10::Type& type) {
+  if (type.kind() == c10::TypeKind::TensorType) return true;
+  return type.kind() == c10::TypeKind::OptionalType &&
+         type.expectRef<c10::OptionalType>().getElementType()->kind() == c10::TypeKind::TensorType;
+}
+
+template <typename Visit>
+void for_each_slot(const Template& value, const Visit& visit) {
+  if (value.slot != kNoSlot) visit(value.slot);
+  for (const Template& item : value.items) for_each_slot(item, visit);
+}
+
 class Planner {
  public:
   Planner(const Graph& graph, const graph::python::Source* source)
@@ -257,7 +276,7 @@ class Planner {
     const auto bindings = bind_schema(op.schema(), shape, Dialect::operator_call, why);
     if (!bindings) throw mismatch(op, why);
     for (std::size_t i = 0; i < bindings->size(); ++i) {
-      step.operands.push_back(make_operand(node, op, i, (*bindings)[i]));
+      step.operands.push_back(operand_of(node, op, i, (*bindings)[i]));
     }
     if (step.result_count > 1) take_items(step, node);
   }
@@ -266,42 +285,18 @@ class Planner {
     return UserError(python_name(op) + " " + why, "its schema is " + schema_text(op));
   }
 
-  Operand make_operand(const Node& node, const c10::OperatorHandle& op, std::size_t position,
-                       const Binding& binding) {
-    Operand operand;
-    operand.schema = &op.schema().arguments()[position];
-    operand.position = position;
-    if (binding.source == Binding::Source::default_value) {
-      operand.constant = *operand.schema->default_value();
-      return operand;
-    }
+  Operand operand_of(const Node& node, const c10::OperatorHandle& op, std::size_t position,
+                     const Binding& binding) {
+    const c10::Argument& wanted = op.schema().arguments()[position];
+    if (binding.source == Binding::Source::default_value) return default_operand(wanted);
     const Argument& argument = binding.source == Binding::Source::keyword
                                    ? node.kwargs()[binding.index].value
                                    : node.args()[binding.index];
-    operand.value = make_template(argument);
-    if (operand.value.is_constant()) {
-      int cost = 0;
-      auto converted = convert(operand.value.constant, op.schema(), position, cost);
-      if (!converted) {
-        throw mismatch(op, "argument '" + operand.schema->name() + "' should be " +
-                               operand.schema->real_type()->annotation_str() + ", found " +
-                               type_name(operand.value.constant) + " " +
-                               graph::print(argument).substr(0, 80));
-      }
-      operand.constant = std::move(*converted);
-      return operand;
-    }
-    const auto kind = operand.schema->real_type()->kind();
-    const bool wants_tensor = kind == c10::TypeKind::TensorType ||
-                              (kind == c10::TypeKind::OptionalType &&
-                               operand.schema->real_type()
-                                       ->expectRef<c10::OptionalType>()
-                                       .getElementType()
-                                       ->kind() == c10::TypeKind::TensorType);
-    operand.slot = operand.value.slot;
-    operand.kind = wants_tensor && operand.slot != kNoSlot ? Operand::Kind::tensor_slot
-                                                           : Operand::Kind::other;
-    return operand;
+    auto operand = make_operand(op, position, make_template(argument));
+    if (operand) return std::move(*operand);
+    throw mismatch(op, "argument '" + wanted.name() + "' should be " +
+                           wanted.real_type()->annotation_str() + ", found " +
+                           graph::print(argument).substr(0, 80));
   }
 
   // Where all users only pick items, results go straight to the items' slots.
@@ -322,12 +317,6 @@ class Planner {
   }
 
   // ---- last uses ----
-
-  template <typename Visit>
-  static void for_each_slot(const Template& value, const Visit& visit) {
-    if (value.slot != kNoSlot) visit(value.slot);
-    for (const Template& item : value.items) for_each_slot(item, visit);
-  }
 
   template <typename Visit>
   static void for_each_read(const Step& step, const Visit& visit) {
@@ -385,6 +374,67 @@ UserError located_error(const RunPlan& plan, const Node& node, const UserError& 
   const std::size_t begin = *node.meta.text_offset;
   const std::size_t end = std::min(text.find('\n', begin), text.size());
   return plan.source->error(begin, end - begin, detail.message, detail.hint);
+}
+
+std::optional<Operand> make_operand(const c10::OperatorHandle& op, std::size_t position,
+                                    Template value) {
+  Operand operand;
+  operand.schema = &op.schema().arguments()[position];
+  operand.position = position;
+  operand.value = std::move(value);
+  if (operand.value.is_constant()) {
+    int cost = 0;
+    auto converted = convert(operand.value.constant, op.schema(), position, cost);
+    if (!converted) return std::nullopt;
+    operand.constant = std::move(*converted);
+    return operand;
+  }
+  operand.slot = operand.value.slot;
+  const bool is_tensor_slot =
+      operand.slot != kNoSlot && wants_tensor(*operand.schema->real_type());
+  operand.kind = is_tensor_slot ? Operand::Kind::tensor_slot : Operand::Kind::other;
+  return operand;
+}
+
+char kind_of(const Value& value) {
+  if (!value.is_leaf()) return value.is_sequence() ? 's' : 'o';
+  const c10::IValue& leaf = value.leaf;
+  if (leaf.isTensor()) return 't';
+  if (leaf.isNone()) return 'n';
+  if (leaf.isBool()) return 'b';
+  if (leaf.isInt()) return 'i';
+  if (leaf.isDouble()) return 'f';
+  return leaf.isList() ? 'l' : 'o';
+}
+
+std::unique_ptr<const ChosenOverload> remember_overload(const Step& step, const Match& match,
+                                                        const std::vector<Value>& slots) {
+  auto chosen = std::make_unique<ChosenOverload>(ChosenOverload{match.op, {}, {}});
+  for (std::size_t i = 0; i < match.bindings.size(); ++i) {
+    const Binding& binding = match.bindings[i];
+    const c10::Argument& wanted = match.op.schema().arguments()[i];
+    if (binding.source == Binding::Source::default_value) {
+      chosen->operands.push_back(default_operand(wanted));
+      continue;
+    }
+    Template value;
+    if (binding.source == Binding::Source::spread) {
+      value.is_container = true;
+      value.constant.kind = Value::Kind::list;
+      value.items.assign(step.args.begin() + static_cast<std::ptrdiff_t>(binding.index),
+                         step.args.end());
+    } else {
+      value = binding.source == Binding::Source::keyword ? step.kwargs[binding.index].second
+                                                         : step.args[binding.index];
+    }
+    for_each_slot(value, [&](Slot slot) {
+      chosen->kinds.emplace_back(slot, kind_of(slots[slot]));
+    });
+    auto operand = make_operand(match.op, i, std::move(value));
+    internal_check(operand.has_value(), "a constant that matched once matches again");
+    chosen->operands.push_back(std::move(*operand));
+  }
+  return chosen;
 }
 
 Value constant_value(const Argument& argument) {

@@ -4,6 +4,7 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -43,6 +44,33 @@ struct Operand {
   Template value;  ///< For `other`: filled in at run time, then converted.
 };
 
+/// A Python-level call whose overload was chosen for values of certain kinds: later runs with values
+/// of the same kinds skip the choice.
+struct ChosenOverload {
+  c10::OperatorHandle op;
+  std::vector<Operand> operands;
+  std::vector<std::pair<Slot, char>> kinds;  ///< What each slot held; see kind_of().
+};
+
+/// A choice that is made once, by whichever thread comes first.
+class OverloadMemory {
+ public:
+  OverloadMemory() = default;
+  OverloadMemory(OverloadMemory&& other) noexcept : chosen_(other.chosen_.exchange(nullptr)) {}
+  ~OverloadMemory() { delete chosen_.load(); }
+
+  const ChosenOverload* get() const { return chosen_.load(std::memory_order_acquire); }
+  void offer(std::unique_ptr<const ChosenOverload> choice) const {
+    const ChosenOverload* none = nullptr;
+    if (chosen_.compare_exchange_strong(none, choice.get(), std::memory_order_acq_rel)) {
+      choice.release();
+    }
+  }
+
+ private:
+  mutable std::atomic<const ChosenOverload*> chosen_ = nullptr;
+};
+
 struct Step {
   enum class Kind : std::uint8_t { operator_call, python_call, item, attribute, subgraph_call };
   Kind kind = Kind::operator_call;
@@ -59,6 +87,7 @@ struct Step {
 
   // python_call; also where an operator call needs its arguments as written
   Resolution resolution;
+  OverloadMemory overload;
   std::vector<Template> args;
   std::vector<std::pair<std::string, Template>> kwargs;
 
@@ -87,6 +116,18 @@ std::unique_ptr<RunPlan> make_plan(const graph::Graph& graph,
 
 /// `error` with the node's name and, if known, its place in the file.
 UserError located_error(const RunPlan& plan, const graph::Node& node, const UserError& error);
+
+/// One argument of a call of `op`, from the template of what the user passed. Nothing if it is a
+/// constant that does not fit.
+std::optional<Operand> make_operand(const c10::OperatorHandle& op, std::size_t position,
+                                    Template value);
+
+/// The operands of the call that `match` chose, for runs with values of the kinds now in `slots`.
+std::unique_ptr<const ChosenOverload> remember_overload(const Step& step, const Match& match,
+                                                        const std::vector<Value>& slots);
+
+/// A letter for what matters of a value when an overload is chosen.
+char kind_of(const Value& value);
 
 /// Fills in a template from the slots.
 Value instantiate(const Template& value, const std::vector<Value>& slots);

@@ -2,6 +2,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
+
 #include "assay/error.h"
 #include "aten/call.h"
 #include "aten/convert.h"
@@ -76,7 +78,7 @@ class Run {
         call_operator(step);
         return;
       case Step::Kind::python_call:
-        finish(step, call_python(step));
+        call_python(step);
         return;
       case Step::Kind::item:
         finish(step, take_item(step));
@@ -95,7 +97,7 @@ class Run {
     slots_[step.result] = std::move(value);
   }
 
-  void push_operand(const Step& step, const Operand& operand) {
+  void push_operand(const c10::OperatorHandle& op, const Operand& operand) {
     if (operand.kind == Operand::Kind::constant) {
       stack_.push_back(operand.constant);
       return;
@@ -113,7 +115,7 @@ class Run {
     }
     int cost = 0;
     const Value value = instantiate(operand.value, slots_);
-    auto converted = convert(value, step.op->schema(), operand.position, cost);
+    auto converted = convert(value, op.schema(), operand.position, cost);
     if (!converted) {
       throw UserError("argument '" + operand.schema->name() + "' should be " +
                       operand.schema->real_type()->annotation_str() + ", found " +
@@ -122,19 +124,28 @@ class Run {
     stack_.push_back(std::move(*converted));
   }
 
-  void call_operator(const Step& step) {
+  void call_boxed(const c10::OperatorHandle& op, const std::vector<Operand>& operands) {
     stack_.clear();
-    for (const Operand& operand : step.operands) push_operand(step, operand);
-    step.op->callBoxed(stack_);
+    for (const Operand& operand : operands) push_operand(op, operand);
+    op.callBoxed(stack_);
+  }
+
+  // Takes what an operator left on the stack as the step's result.
+  void finish_stack(const Step& step) {
+    if (stack_.size() != 1) {
+      finish(step, results_to_value(stack_));
+      return;
+    }
+    if (observer_) observer_(*step.node, Value(stack_[0]));
+    Value& slot = slots_[step.result];
+    slot.kind = Value::Kind::leaf;
+    slot.leaf = std::move(stack_[0]);
+  }
+
+  void call_operator(const Step& step) {
+    call_boxed(*step.op, step.operands);
     if (step.item_results.empty()) {
-      if (stack_.size() == 1) {
-        if (observer_) observer_(*step.node, Value(stack_[0]));
-        Value& slot = slots_[step.result];
-        slot.kind = Value::Kind::leaf;
-        slot.leaf = std::move(stack_[0]);
-      } else {
-        finish(step, results_to_value(stack_));
-      }
+      finish_stack(step);
       return;
     }
     if (observer_) observe_items(step);
@@ -164,10 +175,29 @@ class Run {
     return made;
   }
 
-  Value call_python(const Step& step) const {
+  void call_python(const Step& step) {
+    if (const ChosenOverload* chosen = step.overload.get(); chosen != nullptr && fits(*chosen)) {
+      call_boxed(chosen->op, chosen->operands);
+      finish_stack(step);
+      return;
+    }
     const graph::Target& target = step.node->target();
-    if (is_higher_order(target)) return run_higher_order(target, arguments(step), plan_);
-    return call(step.resolution, arguments(step), target.name());
+    if (is_higher_order(target)) {
+      finish(step, run_higher_order(target, arguments(step), plan_));
+    } else if (step.resolution.function != nullptr) {
+      finish(step, call(step.resolution, arguments(step), target.name()));
+    } else {
+      Match match = match_overload(step.resolution.overloads, arguments(step),
+                                   step.resolution.dialect, target.name());
+      step.overload.offer(remember_overload(step, match, slots_));
+      finish(step, call(std::move(match)));
+    }
+  }
+
+  bool fits(const ChosenOverload& chosen) const {
+    return std::ranges::all_of(chosen.kinds, [this](const auto& expected) {
+      return kind_of(slots_[expected.first]) == expected.second;
+    });
   }
 
   Value take_item(const Step& step) const {

@@ -108,8 +108,10 @@ int parse_and_run(int argc, char** argv, Options& options) {
   } catch (const CLI::RequiredError& error) {
     // CLI11 only says that a command is missing, also when it is misspelt.
     if (!app.remaining().empty() && app.get_subcommands().empty()) {
-      throw UserError("unknown command '" + app.remaining().front() + "'",
-                      "the commands are: run, show, logs, passes");
+      const std::string found = app.remaining().front();
+      throw UserError(
+          (found.starts_with('-') ? "unknown option '" : "unknown command '") + found + "'",
+          "the commands are: run, show, logs, passes");
     }
     app.exit(error);
     return kUsageError;

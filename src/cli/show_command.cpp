@@ -38,7 +38,8 @@ struct Sized {
 
 std::uint64_t tensor_bytes(const graph::TensorMeta& meta, const graph::SymbolValues& symbols) {
   std::uint64_t elements = 1;
-  for (const auto& size : meta.sizes) elements *= static_cast<std::uint64_t>(size.evaluate(symbols));
+  for (const auto& size : meta.sizes)
+    elements *= static_cast<std::uint64_t>(size.evaluate(symbols));
   return elements * c10::elementSize(meta.dtype);
 }
 
@@ -100,10 +101,9 @@ json as_json(const repro::ReproFile& file, const Summary& summary) {
   }
   report["largest_tensors"] = json::array();
   for (const Sized& sized : summary.largest) {
-    report["largest_tensors"].push_back(
-        {{"node", sized.node->name()},
-         {"bytes", sized.bytes},
-         {"type", graph::annotation_text(sized.node->meta.value)}});
+    report["largest_tensors"].push_back({{"node", sized.node->name()},
+                                         {"bytes", sized.bytes},
+                                         {"type", graph::annotation_text(sized.node->meta.value)}});
   }
   if (!summary.shapes_missing.empty()) report["shapes_missing"] = summary.shapes_missing;
   return report;
@@ -112,9 +112,8 @@ json as_json(const repro::ReproFile& file, const Summary& summary) {
 void print_text(const repro::ReproFile& file, const Summary& summary) {
   const auto inputs = std::as_const(*file.graph).placeholders();
   std::printf("%s: %s (%s, %s), %s\n", bold(file.source->file).c_str(),
-              counted(file.graph->size(), "node").c_str(),
-              counted(inputs.size(), "input").c_str(), counted(summary.calls, "call").c_str(),
-              to_string(file.stage));
+              counted(file.graph->size(), "node").c_str(), counted(inputs.size(), "input").c_str(),
+              counted(summary.calls, "call").c_str(), to_string(file.stage));
   if (!file.symbols.empty()) {
     std::string text;
     for (const auto& [name, value] : file.symbols) {

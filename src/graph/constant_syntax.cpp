@@ -74,7 +74,7 @@ Argument device(const Source& source, const Expression& call) {
   std::optional<std::int64_t> index;
   const auto take = [&](std::string_view keyword, const Expression& value) {
     if (value.kind == Kind::string && keyword != "index" && !type) {
-      type = value.value;
+      type = std::string(value.value);
     } else if (value.kind == Kind::integer && keyword != "type" && !index) {
       index = static_cast<std::int64_t>(value.magnitude);
     } else {
@@ -134,7 +134,7 @@ Argument dict(const Source& source, const Expression& expression, const SyntaxRe
     if (key.kind != Kind::string) {
       throw source.error(key.offset, key.end - key.offset, "expected a string as key");
     }
-    made.keys.push_back(key.value);
+    made.keys.emplace_back(key.value);
     made.items.push_back(read_item(*expression.children[i + 1]));
   }
   return made;
@@ -156,7 +156,7 @@ std::optional<Argument> literal_from_syntax(const Source& source, const Expressi
     case Kind::imaginary:
       return std::complex<double>(0, expression.number);
     case Kind::string:
-      return expression.value;
+      return std::string(expression.value);
     case Kind::ellipsis:
       return Ellipsis{};
     case Kind::tuple:

@@ -22,9 +22,8 @@ std::string UserError::render(const UserErrorDetail& detail) {
   return text;
 }
 
-std::string InternalError::render(const std::string& message, std::source_location where) {
-  return std::string("internal error: ") + message + " (" + where.file_name() + ":" +
-         std::to_string(where.line()) +
+std::string InternalError::render(const std::string& message, const char* file, int line) {
+  return std::string("internal error: ") + message + " (" + file + ":" + std::to_string(line) +
          "). This is a bug in Assay; please report it together with the file you ran.";
 }
 

@@ -88,7 +88,7 @@ std::optional<TensorAttribute> tensor_from(const Source& source, const Expressio
     if (method == "to" && expression.children.size() == 2 &&
         expression.children[1]->kind == Kind::string) {
       try {
-        tensor->meta.device = c10::Device(expression.children[1]->value);
+        tensor->meta.device = c10::Device(std::string(expression.children[1]->value));
       } catch (const c10::Error&) {
         throw error(source, *expression.children[1], "not a device PyTorch knows");
       }
@@ -147,7 +147,7 @@ std::optional<Attribute> registered_buffer(const Source& source, const Expressio
     throw error(source, *call.children[2], "not a tensor Assay can make without running Python",
                 "expected torch.randn([...]), torch.zeros([...]) or tensor([...])");
   }
-  return Attribute{call.children[1]->value, std::move(*tensor)};
+  return Attribute{std::string(call.children[1]->value), std::move(*tensor)};
 }
 
 bool is_super_call(const Expression& expression) {

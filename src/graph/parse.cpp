@@ -394,7 +394,7 @@ class ForwardReader {
                expression.children[0]->text == "getattr" &&
                expression.children[2]->kind == Kind::string) {
       base = attribute_path(*expression.children[1]);
-      last = expression.children[2]->value;
+      last = std::string(expression.children[2]->value);
     }
     if (!base) return std::nullopt;
     return base->empty() ? last : *base + "." + last;
@@ -460,7 +460,7 @@ class ForwardReader {
   const Source& source_;
   CommentReader comments_;
   Graph& graph_;
-  std::unordered_map<std::string_view, Node*> values_;
+  std::unordered_map<std::string_view, Node*> values_;  // keys view the source
   std::size_t statement_offset_ = 0;
 };
 

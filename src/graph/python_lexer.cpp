@@ -254,7 +254,9 @@ class Lexer {
   void read_punctuation() {
     const std::string_view rest = std::string_view(text_).substr(position_);
     const auto* found = std::ranges::find_if(
-        kPunctuation, [&](std::string_view candidate) { return rest.starts_with(candidate); });
+        kPunctuation, [&](std::string_view candidate) {
+          return candidate.front() == rest.front() && rest.starts_with(candidate);
+        });
     if (found == kPunctuation.end()) {
       throw source_.error(position_, 1, std::string("unexpected character '") + peek() + "'");
     }

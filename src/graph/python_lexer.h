@@ -35,8 +35,10 @@ struct Token {
   std::string_view text;  ///< As written; for a string the part between its quotes.
 
   bool is(std::string_view punctuation_or_keyword) const {
+    // The first character settles most questions without a call.
     return (kind == TokenKind::punctuation || kind == TokenKind::name) &&
-           text == punctuation_or_keyword;
+           text.size() == punctuation_or_keyword.size() &&
+           text.front() == punctuation_or_keyword.front() && text == punctuation_or_keyword;
   }
 };
 

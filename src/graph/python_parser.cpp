@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <initializer_list>
+#include <memory>
 #include <optional>
 
 #include "graph/python_names.h"
@@ -20,13 +22,26 @@ constexpr std::uint32_t kMaxDepth = 200;
 int binary_precedence(const Token& token) {
   if (token.kind != TokenKind::punctuation) return 0;
   const std::string_view op = token.text;
-  if (op == "|") return 1;
-  if (op == "^") return 2;
-  if (op == "&") return 3;
-  if (op == "<<" || op == ">>") return 4;
-  if (op == "+" || op == "-") return 5;
-  if (op == "*" || op == "/" || op == "//" || op == "%" || op == "@") return 6;
-  return 0;
+  if (op.size() == 2) return op == "<<" || op == ">>" ? 4 : op == "//" ? 6 : 0;
+  if (op.size() != 1) return 0;
+  switch (op[0]) {
+    case '|':
+      return 1;
+    case '^':
+      return 2;
+    case '&':
+      return 3;
+    case '+':
+    case '-':
+      return 5;
+    case '*':
+    case '/':
+    case '%':
+    case '@':
+      return 6;
+    default:
+      return 0;
+  }
 }
 
 class Parser {
@@ -102,10 +117,48 @@ class Parser {
 
   // ---- expressions ----
   Expression& make(Kind kind, std::size_t offset) {
-    Expression& made = module_.expressions.emplace_back();
-    made.kind = kind;
-    made.offset = offset;
-    return made;
+    Expression* made = std::pmr::polymorphic_allocator<Expression>(module_.arena.get())
+                           .new_object<Expression>();
+    made->kind = kind;
+    made->offset = offset;
+    return *made;
+  }
+
+  // Items collected while a bracket is read: a stack, since brackets nest.
+  template <typename Item>
+  class Collector {
+   public:
+    Collector(Parser& parser, std::vector<Item>& stack)
+        : parser_(parser), stack_(stack), begin_(stack.size()) {}
+    ~Collector() { stack_.resize(begin_); }
+    Collector(const Collector&) = delete;
+    Collector& operator=(const Collector&) = delete;
+
+    void add(const Item& item) { stack_.push_back(item); }
+    std::size_t size() const { return stack_.size() - begin_; }
+    const Item& front() const { return stack_[begin_]; }
+    std::span<const Item> keep() const {
+      return parser_.keep(std::span<const Item>(stack_).subspan(begin_));
+    }
+
+   private:
+    Parser& parser_;
+    std::vector<Item>& stack_;
+    std::size_t begin_;
+  };
+  using Children = Collector<const Expression*>;
+  using Keywords = Collector<Expression::Keyword>;
+
+  template <typename Item>
+  std::span<const Item> keep(std::span<const Item> items) {
+    Item* copy =
+        std::pmr::polymorphic_allocator<Item>(module_.arena.get()).allocate(items.size());
+    std::uninitialized_copy(items.begin(), items.end(), copy);
+    return {copy, items.size()};
+  }
+  std::span<const Expression* const> children(
+      std::initializer_list<const Expression*> expressions) {
+    return keep(std::span<const Expression* const>(expressions.begin(), expressions.size()));
   }
   const Expression* finish(Expression& made) {
     for (const Expression* child : made.children) {
@@ -128,11 +181,13 @@ class Parser {
     const Expression* first = starred_expression();
     if (!at(",")) return first;
     Expression& tuple = make(Kind::tuple, begin);
-    tuple.children.push_back(first);
+    Children items(*this, children_);
+    items.add(first);
     while (accept(",")) {
       if (ends_expression_list()) break;
-      tuple.children.push_back(starred_expression());
+      items.add(starred_expression());
     }
+    tuple.children = items.keep();
     return finish(tuple);
   }
   bool ends_expression_list() const {
@@ -144,7 +199,7 @@ class Parser {
     if (!at("*")) return expression();
     Expression& starred = make(Kind::starred, token().offset);
     ++next_;
-    starred.children.push_back(expression());
+    starred.children = children({expression()});
     return finish(starred);
   }
 
@@ -219,7 +274,7 @@ class Parser {
     if (op.empty()) return left;
     Expression& compare = make(Kind::compare, begin);
     compare.text = op;
-    compare.children = {left, binary(1)};
+    compare.children = children({left, binary(1)});
     const Expression* result = finish(compare);
     if (comparison_operator().empty()) return result;
     do binary(1);
@@ -228,6 +283,7 @@ class Parser {
   }
 
   std::string_view comparison_operator() {
+    if (!at(TokenKind::punctuation) && !at(TokenKind::name)) return {};
     static constexpr std::array<std::string_view, 6> kOperators = {"==", "!=", "<", ">", "<=",
                                                                    ">="};
     if (at(TokenKind::punctuation) &&
@@ -251,7 +307,7 @@ class Parser {
       const std::string_view op = tokens_[next_++].text;
       Expression& made = make(Kind::binary, begin);
       made.text = op;
-      made.children = {left, binary(found + 1)};
+      made.children = children({left, binary(found + 1)});
       left = finish(made);
     }
     return left;
@@ -262,7 +318,7 @@ class Parser {
       if (++nesting_ > kMaxDepth) fail("expected a shallower expression");
       Expression& made = make(Kind::unary, token().offset);
       made.text = tokens_[next_++].text;
-      made.children = {unary()};
+      made.children = children({unary()});
       --nesting_;
       return finish(made);
     }
@@ -280,7 +336,7 @@ class Parser {
     Expression& made = make(Kind::binary, begin);
     made.text = "**";
     if (++nesting_ > kMaxDepth) fail("expected a shallower expression");
-    made.children = {base, unary()};
+    made.children = children({base, unary()});
     --nesting_;
     return finish(made);
   }
@@ -291,14 +347,14 @@ class Parser {
     while (true) {
       if (accept(".")) {
         Expression& made = make(Kind::attribute, begin);
-        made.children = {base};
+        made.children = children({base});
         made.text = expect_name("an attribute's name after '.'");
         base = finish(made);
       } else if (at("(")) {
         base = call(base, begin);
       } else if (accept("[")) {
         Expression& made = make(Kind::subscript, begin);
-        made.children = {base, subscript_index()};
+        made.children = children({base, subscript_index()});
         expect("]");
         base = finish(made);
       } else {
@@ -309,23 +365,27 @@ class Parser {
 
   const Expression* call(const Expression* callee, std::size_t begin) {
     Expression& made = make(Kind::call, begin);
-    made.children = {callee};
+    Children arguments(*this, children_);
+    Keywords keywords(*this, keywords_);
+    arguments.add(callee);
     expect("(");
     while (!at(")")) {
       if (accept("**")) {
-        made.keywords.push_back({{}, expression()});
+        keywords.add({{}, expression()});
       } else if (at(TokenKind::name) && token(1).is("=")) {
         const std::string_view name = expect_name("an argument's name");
         ++next_;
-        made.keywords.push_back({name, expression()});
+        keywords.add({name, expression()});
       } else {
         const Expression* argument = starred_expression();
         if (at("for") || at("async")) argument = comprehension(argument->offset);
-        made.children.push_back(argument);
+        arguments.add(argument);
       }
       if (!accept(",") && !at(")")) fail("expected ',' or ')' in the call");
     }
     expect(")");
+    made.children = arguments.keep();
+    made.keywords = keywords.keep();
     return finish(made);
   }
 
@@ -334,11 +394,13 @@ class Parser {
     const Expression* first = slice_or_expression();
     if (!at(",")) return first;
     Expression& tuple = make(Kind::tuple, begin);
-    tuple.children.push_back(first);
+    Children items(*this, children_);
+    items.add(first);
     while (accept(",")) {
       if (at("]")) break;
-      tuple.children.push_back(slice_or_expression());
+      items.add(slice_or_expression());
     }
+    tuple.children = items.keep();
     return finish(tuple);
   }
 
@@ -347,10 +409,11 @@ class Parser {
     const Expression* lower = at(":") ? nullptr : starred_expression();
     if (!at(":")) return lower;
     Expression& slice = make(Kind::slice, begin);
-    slice.children = {lower, nullptr, nullptr};
+    std::array<const Expression*, 3> parts = {lower, nullptr, nullptr};
     for (std::size_t part = 1; part <= 2 && accept(":"); ++part) {
-      if (!at(":") && !at(",") && !at("]")) slice.children[part] = expression();
+      if (!at(":") && !at(",") && !at("]")) parts[part] = expression();
     }
+    slice.children = children({parts[0], parts[1], parts[2]});
     return finish(slice);
   }
 
@@ -405,11 +468,12 @@ class Parser {
 
   const Expression* sequence(Kind kind, std::string_view closing, std::size_t begin) {
     Expression& made = make(kind, begin);
+    Children items(*this, children_);
     bool has_comma = false;
     while (!at(closing)) {
       const Expression* item = starred_expression();
       if (at("for") || at("async")) item = comprehension(item->offset);
-      made.children.push_back(item);
+      items.add(item);
       if (!accept(",")) {
         if (!at(closing)) fail("expected ',' or '" + std::string(closing) + "'");
         break;
@@ -417,21 +481,23 @@ class Parser {
       has_comma = true;
     }
     expect(closing);
-    if (kind == Kind::tuple && made.children.size() == 1 && !has_comma) return made.children[0];
+    if (kind == Kind::tuple && items.size() == 1 && !has_comma) return items.front();
+    made.children = items.keep();
     return finish(made);
   }
 
   const Expression* dict_or_set(std::size_t begin) {
     Expression& made = make(Kind::dict, begin);
+    Children items(*this, children_);
     bool is_dict = true;
     while (!at("}")) {
       if (accept("**")) {
         expression();
         is_dict = false;
       } else {
-        made.children.push_back(starred_expression());
+        items.add(starred_expression());
         if (accept(":")) {
-          made.children.push_back(expression());
+          items.add(expression());
         } else {
           is_dict = false;
         }
@@ -444,6 +510,7 @@ class Parser {
     }
     expect("}");
     if (!is_dict) return opaque(begin, "set or comprehension");
+    made.children = items.keep();
     return finish(made);
   }
 
@@ -490,18 +557,21 @@ class Parser {
     const std::size_t begin = token().offset;
     Expression& made = make(Kind::string, begin);
     bool is_plain = true;
+    std::string value;
     for (; at(TokenKind::string); ++next_) {
       const Token& part = token();
       if (part.is_formatted || part.is_bytes) is_plain = false;
       if (part.is_raw) {
-        made.value += part.text;
+        value += part.text;
       } else if (auto decoded = unescape(part.text)) {
-        made.value += *decoded;
+        value += *decoded;
       } else {
         throw source_.error(begin, part.text.size() + 1, "bad escape sequence in this string");
       }
     }
     if (!is_plain) return opaque(begin, "formatted or bytes string");
+    const auto kept = keep(std::span<const char>(value));
+    made.value = std::string_view(kept.data(), kept.size());
     return finish(made);
   }
 
@@ -713,6 +783,8 @@ class Parser {
   std::vector<Token> tokens_;
   std::size_t next_ = 0;
   std::uint32_t nesting_ = 0;
+  std::vector<const Expression*> children_;
+  std::vector<Expression::Keyword> keywords_;
 };
 
 }  // namespace

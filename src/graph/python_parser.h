@@ -6,7 +6,9 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <memory>
+#include <memory_resource>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +17,7 @@
 
 namespace assay::graph::python {
 
+/// A node of the tree: plain data, never destroyed one by one.
 struct Expression {
   enum class Kind : std::uint8_t {
     name,         // text
@@ -51,9 +54,9 @@ struct Expression {
   std::string_view text;
   std::uint64_t magnitude = 0;
   double number = 0;
-  std::string value;
-  std::vector<const Expression*> children;
-  std::vector<Keyword> keywords;
+  std::string_view value;
+  std::span<const Expression* const> children;
+  std::span<const Keyword> keywords;
 };
 
 struct Statement {
@@ -89,11 +92,13 @@ struct Statement {
   std::vector<Statement> body;
 };
 
-/// A parsed file. Owns its expressions; points into the `Source` it was made from.
+/// A parsed file. Its expressions live in one arena (a file has hundreds of thousands of them) and
+/// point into the `Source` it was made from.
 struct Module {
   std::vector<Statement> statements;
   std::vector<Comment> comments;
-  std::deque<Expression> expressions;
+  std::unique_ptr<std::pmr::monotonic_buffer_resource> arena =
+      std::make_unique<std::pmr::monotonic_buffer_resource>();
 };
 
 /// Throws `UserError` with the place and what was expected.

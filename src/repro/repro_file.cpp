@@ -166,7 +166,7 @@ class FileReader {
       file_.config.push_back({name, text_of(value)});
     } else if (target.kind == Kind::subscript && dotted_name(*target.children[0]) == "os.environ" &&
                target.children[1]->kind == Kind::string) {
-      file_.environment.push_back({target.children[1]->value, text_of(value)});
+      file_.environment.push_back({std::string(target.children[1]->value), text_of(value)});
     } else if (name == "opt_mod" && value.kind == Kind::call) {
       const Call call(source_, value);
       if (auto backend = call.constant<std::string>(1, "backend", "a string")) {
@@ -323,8 +323,10 @@ class FileReader {
   }
 
   void old_form_tensor(const Expression& item) {
-    Expression as_call = item;  // the tuple's items read like a call's arguments
-    as_call.children.insert(as_call.children.begin(), &item);
+    std::vector<const Expression*> items = {&item};  // the items read like a call's arguments
+    items.insert(items.end(), item.children.begin(), item.children.end());
+    Expression as_call = item;
+    as_call.children = items;
     const Call call(source_, as_call);
     TensorInput made;
     made.meta.sizes = call.sizes(*item.children[0]);

@@ -28,7 +28,7 @@ def copy_arguments(value: Any) -> Any:
 
     def copy(tensor: torch.Tensor) -> torch.Tensor:
         if id(tensor) not in copies:
-            copied = tensor.detach().clone(memory_format=torch.preserve_format)
+            copied = tensor.detach().clone()
             copies[id(tensor)] = copied.requires_grad_(tensor.requires_grad)
         return copies[id(tensor)]
 

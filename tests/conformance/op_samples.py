@@ -20,7 +20,7 @@ if "expecttest" not in sys.modules:
     stub.TestCase = unittest.TestCase  # type: ignore[attr-defined]
     sys.modules["expecttest"] = stub
 
-from torch.testing._internal.common_methods_invocations import op_db  # noqa: E402
+from torch.testing._internal.common_methods_invocations import op_db
 
 __all__ = ["Spelling", "op_db", "samples", "spellings"]
 
@@ -68,12 +68,12 @@ def spellings(op: Any) -> list[Spelling]:
     for function in [*functions, op.operator_variant, op.inplace_operator_variant]:
         if function is not None and (name := _function_name(function)):
             found.setdefault(name, function)
-    if callable(documented := _documented_function(op)):
+    if callable(documented := _documented_function(op)) and not op.name.startswith("torch."):
         found.setdefault(f"torch.{op.name}", documented)
     for method in (op.method_variant, op.inplace_variant):
-        name = getattr(method, "__name__", "")
-        if method is not None and getattr(torch.Tensor, name, None) is method:
-            found.setdefault(f".{name}", method)
+        method_name = getattr(method, "__name__", "")
+        if method is not None and getattr(torch.Tensor, method_name, None) is method:
+            found.setdefault(f".{method_name}", method)
     return [Spelling(name, function) for name, function in found.items()]
 
 

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 import torch
 from assay import UserError
+from conformance.eager import call, check
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from conformance.eager import call, check
 
 INTEGERS = st.one_of(st.integers(-9, 9), st.integers(-(2**63), 2**63 - 1), st.booleans())
 FLOATS = st.one_of(
@@ -41,7 +40,7 @@ def agrees(found: Any, expected: Any) -> bool:
 
 
 def check_number(name: str, function: Any, *args: Any) -> None:
-    """Equal to Python's result; where Python has none, or one that 64 bits cannot hold, an error."""
+    """Python's result; an error where Python raises or 64 bits cannot hold it."""
     try:
         expected = function(*args)
     except (ArithmeticError, ValueError, TypeError):

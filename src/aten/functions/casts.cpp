@@ -17,7 +17,7 @@ struct Conversion {
   Value memory_format;
 };
 
-Value convert(const at::Tensor& self, const Conversion& conversion) {
+Value convert_tensor(const at::Tensor& self, const Conversion& conversion) {
   const Operand dtype = conversion.dtype ? Operand(*conversion.dtype) : Operand(std::nullopt);
   const Operand device = conversion.device ? Operand(*conversion.device) : Operand(std::nullopt);
   return run("aten::to", {self},
@@ -32,7 +32,7 @@ Value to_dtype(const BoundArguments& arguments, at::ScalarType dtype) {
   Conversion conversion;
   conversion.dtype = dtype;
   conversion.memory_format = arguments["memory_format"];
-  return convert(arguments.tensor("self"), conversion);
+  return convert_tensor(arguments.tensor("self"), conversion);
 }
 
 template <at::ScalarType dtype>
@@ -44,7 +44,7 @@ Value cpu(const BoundArguments& arguments) {
   Conversion conversion;
   conversion.device = c10::Device(at::kCPU);
   conversion.memory_format = arguments["memory_format"];
-  return convert(arguments.tensor("self"), conversion);
+  return convert_tensor(arguments.tensor("self"), conversion);
 }
 
 bool is_device(const Value& value) {
@@ -62,7 +62,7 @@ Value to(const BoundArguments& arguments) {
 
   Value dtype = arguments["dtype"];
   Value device = arguments["device"];
-  Value other = arguments["other"];
+  Value other = arguments["tensor"];
   std::size_t next = 0;
   if (!given.empty()) {
     if (given[0].kind == Value::Kind::dtype) {
@@ -99,7 +99,7 @@ Value to(const BoundArguments& arguments) {
   }
   if (!dtype.is_none()) conversion.dtype = dtype_of(dtype);
   if (!device.is_none()) conversion.device = device_of(device);
-  return convert(self, conversion);
+  return convert_tensor(self, conversion);
 }
 
 struct TypeName {
@@ -139,7 +139,7 @@ Value type(const BoundArguments& arguments) {
   conversion.non_blocking = arguments.truth("non_blocking");
   if (wanted.kind == Value::Kind::dtype) {
     conversion.dtype = dtype_of(wanted);
-    return convert(self, conversion);
+    return convert_tensor(self, conversion);
   }
   if (wanted.is_string() || wanted.kind == Value::Kind::name) {
     constexpr std::string_view kPrefix = "torch.";
@@ -148,7 +148,7 @@ Value type(const BoundArguments& arguments) {
       if (text.starts_with(kPrefix) && text.substr(kPrefix.size()) == known.name) {
         conversion.dtype = known.dtype;
         conversion.device = c10::Device(at::kCPU);
-        return convert(self, conversion);
+        return convert_tensor(self, conversion);
       }
     }
   }
@@ -159,7 +159,7 @@ constexpr std::string_view kCastParameters = "self, memory_format=None";
 
 constexpr std::array kMethods = std::to_array<TorchFunction>({
     {"to",
-     "self, *args, dtype=None, device=None, other=None, non_blocking=False, copy=False, "
+     "self, *args, dtype=None, device=None, tensor=None, non_blocking=False, copy=False, "
      "memory_format=None",
      to},
     {"type", "self, dtype=None, non_blocking=False", type},

@@ -81,11 +81,10 @@ Value embedding_bag(const BoundArguments& arguments) {
   if (weights && mode != 0) {
     throw UserError("embedding_bag: per_sample_weights is only supported for mode='sum'");
   }
-  const Operand sample_weights = weights ? Operand(*weights) : Operand(std::nullopt);
   const Value results =
       run("aten::embedding_bag",
           {weight, input, *offsets, arguments["scale_grad_by_freq"], mode, arguments["sparse"],
-           sample_weights, include_last_offset, arguments["padding_idx"]});
+           optional_operand(weights), include_last_offset, arguments["padding_idx"]});
   return unpack(results).front();
 }
 

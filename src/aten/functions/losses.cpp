@@ -1,4 +1,4 @@
-// Losses of torch.nn.functional: `reduction` is a word in Python and a number in the operators.
+// Losses of torch.nn.functional that measure how far an input is from a target.
 #include <c10/core/GradMode.h>
 
 #include <array>
@@ -6,38 +6,12 @@
 #include <numbers>
 
 #include "aten/functions/operand.h"
+#include "aten/functions/reduction.h"
 #include "aten/functions/tables.h"
 
 namespace assay::aten {
 
 namespace {
-
-// The reduction asked for; two old flags still have precedence.
-std::string reduction_word(const BoundArguments& arguments) {
-  const Value& size_average = arguments["size_average"];
-  const Value& reduce = arguments["reduce"];
-  if (size_average.is_none() && reduce.is_none()) return arguments.text("reduction");
-  if (!reduce.is_none() && !truth_of(reduce)) return "none";
-  return size_average.is_none() || truth_of(size_average) ? "mean" : "sum";
-}
-
-std::int64_t reduction_number(const std::string& word) {
-  if (word == "none") return 0;
-  if (word == "mean" || word == "elementwise_mean") return 1;
-  if (word == "sum") return 2;
-  throw UserError(word + " is not a valid value for reduction");
-}
-
-std::int64_t reduction(const BoundArguments& arguments) {
-  return reduction_number(reduction_word(arguments));
-}
-
-Value reduce(const at::Tensor& loss, const std::string& word) {
-  if (word == "none") return Operand(loss).value;
-  if (word == "mean") return Operand(loss.mean()).value;
-  if (word == "sum") return Operand(loss.sum()).value;
-  throw UserError(word + " is not a valid value for reduction");
-}
 
 at::Tensor scaled(const at::Tensor& tensor, const Operand& factor) {
   return run_tensor("aten::mul", {tensor, tensor_or_wrapped(factor.value)});
@@ -66,7 +40,7 @@ at::Tensor checked_weight(const BoundArguments& arguments) {
 Value reduce_weighted(const at::Tensor& errors, const at::Tensor& weight, const std::string& word) {
   const at::Tensor weighted = errors.mul(weight);
   if (word == "mean") return Operand(weighted.sum().div(weight.sum())).value;
-  return reduce(weighted, word);
+  return reduce_loss(weighted, word);
 }
 
 Value cross_entropy(const BoundArguments& arguments) {
@@ -112,7 +86,7 @@ Value huber_loss(const BoundArguments& arguments) {
   }
   const at::Tensor weight = checked_weight(arguments);
   const at::Tensor errors = run_tensor("aten::huber_loss", {input, target, 0, arguments["delta"]});
-  return reduce(errors.mul(weight), word);
+  return reduce_loss(errors.mul(weight), word);
 }
 
 void check_same_size(const BoundArguments& arguments) {
@@ -196,90 +170,7 @@ Value gaussian_nll_loss(const BoundArguments& arguments) {
     const double constant = 0.5 * std::log(2 * std::numbers::pi);
     loss = run_tensor("aten::add_", {loss, tensor_or_wrapped(Operand(constant).value)});
   }
-  return reduce(loss, arguments.text("reduction"));
-}
-
-Value margin_ranking_loss(const BoundArguments& arguments) {
-  const std::int64_t dims = arguments.tensor("input1").dim();
-  if (dims != arguments.tensor("input2").dim() || dims != arguments.tensor("target").dim()) {
-    throw UserError("margin_ranking_loss : All input tensors should have same dimension");
-  }
-  return run("aten::margin_ranking_loss",
-             {arguments["input1"], arguments["input2"], arguments["target"], arguments["margin"],
-              reduction(arguments)});
-}
-
-Value hinge_embedding_loss(const BoundArguments& arguments) {
-  return run("aten::hinge_embedding_loss",
-             {arguments["input"], arguments["target"], arguments["margin"], reduction(arguments)});
-}
-
-Value cosine_embedding_loss(const BoundArguments& arguments) {
-  return run("aten::cosine_embedding_loss",
-             {arguments["input1"], arguments["input2"], arguments["target"], arguments["margin"],
-              reduction(arguments)});
-}
-
-Value multilabel_margin_loss(const BoundArguments& arguments) {
-  return run("aten::multilabel_margin_loss",
-             {arguments["input"], arguments["target"], reduction(arguments)});
-}
-
-Value soft_margin_loss(const BoundArguments& arguments) {
-  return run("aten::soft_margin_loss",
-             {arguments["input"], arguments["target"], reduction(arguments)});
-}
-
-Value multilabel_soft_margin_loss(const BoundArguments& arguments) {
-  const at::Tensor input = arguments.tensor("input");
-  const at::Tensor target = arguments.tensor("target");
-  const at::Tensor inside = target.mul(run_tensor("aten::log_sigmoid", {input}));
-  const at::Tensor outside =
-      run_tensor("aten::rsub", {target, 1}).mul(run_tensor("aten::log_sigmoid", {input.neg()}));
-  at::Tensor loss = inside.add(outside).neg();
-  if (!arguments["weight"].is_none()) loss = loss.mul(arguments.tensor("weight"));
-  const std::int64_t class_dim = input.dim() - 1;
-  const Value classes = Operand(input.size(class_dim)).value;
-  loss = run_tensor("aten::div", {loss.sum(class_dim), tensor_or_wrapped(classes)});
-  return reduce(loss, reduction_word(arguments));
-}
-
-Value multi_margin_loss(const BoundArguments& arguments) {
-  const double p = arguments.number("p");
-  if (p != 1 && p != 2) throw UserError("only p == 1 and p == 2 supported");
-  const auto weight = optional_tensor(arguments["weight"]);
-  if (weight && weight->dim() != 1) throw UserError("weight must be one-dimensional");
-  return run("aten::multi_margin_loss",
-             {arguments["input"], arguments["target"], arguments["p"], arguments["margin"],
-              arguments["weight"], reduction(arguments)});
-}
-
-Value triplet_margin_loss(const BoundArguments& arguments) {
-  if (arguments.number("margin") <= 0) throw UserError("margin must be greater than 0");
-  return run(
-      "aten::triplet_margin_loss",
-      {arguments["anchor"], arguments["positive"], arguments["negative"], arguments["margin"],
-       arguments["p"], arguments["eps"], arguments["swap"], reduction(arguments)});
-}
-
-Value triplet_margin_with_distance_loss(const BoundArguments& arguments) {
-  if (!arguments["distance_function"].is_none()) {
-    throw UserError("a distance function given by the user needs a Python process");
-  }
-  if (arguments.number("margin") <= 0) throw UserError("margin must be greater than 0");
-  const at::Tensor anchor = arguments.tensor("anchor");
-  const at::Tensor positive = arguments.tensor("positive");
-  const at::Tensor negative = arguments.tensor("negative");
-  if (anchor.dim() != positive.dim() || anchor.dim() != negative.dim()) {
-    throw UserError("anchor, positive and negative must have the same number of dimensions");
-  }
-  const at::Tensor near = run_tensor("aten::pairwise_distance", {anchor, positive});
-  at::Tensor far = run_tensor("aten::pairwise_distance", {anchor, negative});
-  if (arguments.truth("swap")) {
-    far = far.minimum(run_tensor("aten::pairwise_distance", {positive, negative}));
-  }
-  const at::Tensor margin = near.add(tensor_or_wrapped(arguments["margin"]));
-  return reduce(margin.sub(far).clamp_min(0), arguments.text("reduction"));
+  return reduce_loss(loss, arguments.text("reduction"));
 }
 
 Value ctc_loss(const BoundArguments& arguments) {
@@ -289,14 +180,10 @@ Value ctc_loss(const BoundArguments& arguments) {
               reduction_number(arguments.text("reduction")), arguments["zero_infinity"]});
 }
 
-constexpr std::string_view kPlain =
-    "input, target, size_average=None, reduce=None, reduction='mean'";
 constexpr std::string_view kWeighted =
     "input, target, weight=None, size_average=None, reduce=None, reduction='mean'";
 constexpr std::string_view kWeightLast =
     "input, target, size_average=None, reduce=None, reduction='mean', weight=None";
-constexpr std::string_view kTwoInputs =
-    "input1, input2, target, margin=0, size_average=None, reduce=None, reduction='mean'";
 
 constexpr std::array kFunctions = std::to_array<TorchFunction>({
     {"torch.nn.functional.cross_entropy",
@@ -326,26 +213,6 @@ constexpr std::array kFunctions = std::to_array<TorchFunction>({
      poisson_nll_loss},
     {"torch.nn.functional.gaussian_nll_loss",
      "input, target, var, full=False, eps=1e-6, reduction='mean'", gaussian_nll_loss},
-    {"torch.nn.functional.margin_ranking_loss", kTwoInputs, margin_ranking_loss},
-    {"torch.nn.functional.cosine_embedding_loss", kTwoInputs, cosine_embedding_loss},
-    {"torch.nn.functional.hinge_embedding_loss",
-     "input, target, margin=1.0, size_average=None, reduce=None, reduction='mean'",
-     hinge_embedding_loss},
-    {"torch.nn.functional.multilabel_margin_loss", kPlain, multilabel_margin_loss},
-    {"torch.nn.functional.soft_margin_loss", kPlain, soft_margin_loss},
-    {"torch.nn.functional.multilabel_soft_margin_loss", kWeighted, multilabel_soft_margin_loss},
-    {"torch.nn.functional.multi_margin_loss",
-     "input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, "
-     "reduction='mean'",
-     multi_margin_loss},
-    {"torch.nn.functional.triplet_margin_loss",
-     "anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, "
-     "reduce=None, reduction='mean'",
-     triplet_margin_loss},
-    {"torch.nn.functional.triplet_margin_with_distance_loss",
-     "anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False, "
-     "reduction='mean'",
-     triplet_margin_with_distance_loss},
     {"torch.nn.functional.ctc_loss",
      "log_probs, targets, input_lengths, target_lengths, blank=0, reduction='mean', "
      "zero_infinity=False",

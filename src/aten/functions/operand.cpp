@@ -80,6 +80,10 @@ std::optional<at::Tensor> optional_tensor(const Value& value) {
   return value.is_none() ? std::nullopt : std::optional(tensor_of(value));
 }
 
+Operand optional_operand(const std::optional<at::Tensor>& tensor) {
+  return tensor ? Operand(*tensor) : Operand(std::nullopt);
+}
+
 at::Scalar scalar_of(const Value& value) {
   if (!value.is_number()) throw expected("a number", value);
   return value.leaf.toScalar();

@@ -19,21 +19,21 @@ namespace assay::aten {
 
 /// Anything that may be written where an operator's argument is expected.
 struct Operand {
-  Operand(Value made) : value(std::move(made)) {}                                // NOLINT
-  Operand(at::Tensor tensor) : value(c10::IValue(std::move(tensor))) {}          // NOLINT
-  Operand(bool truth) : value(c10::IValue(truth)) {}                             // NOLINT
-  Operand(int number) : value(c10::IValue(std::int64_t{number})) {}              // NOLINT
-  Operand(std::int64_t number) : value(c10::IValue(number)) {}                   // NOLINT
-  Operand(double number) : value(c10::IValue(number)) {}                         // NOLINT
-  Operand(const char* text) : value(c10::IValue(std::string(text))) {}           // NOLINT
-  Operand(c10::Device device) : value(c10::IValue(device)) {}                    // NOLINT
-  Operand(std::nullopt_t) {}                                                     // NOLINT
-  Operand(at::ScalarType dtype)                                                  // NOLINT
+  Operand(Value made) : value(std::move(made)) {}                        // NOLINT
+  Operand(at::Tensor tensor) : value(c10::IValue(std::move(tensor))) {}  // NOLINT
+  Operand(bool truth) : value(c10::IValue(truth)) {}                     // NOLINT
+  Operand(int number) : value(c10::IValue(std::int64_t{number})) {}      // NOLINT
+  Operand(std::int64_t number) : value(c10::IValue(number)) {}           // NOLINT
+  Operand(double number) : value(c10::IValue(number)) {}                 // NOLINT
+  Operand(const char* text) : value(c10::IValue(std::string(text))) {}   // NOLINT
+  Operand(c10::Device device) : value(c10::IValue(device)) {}            // NOLINT
+  Operand(std::nullopt_t) {}                                             // NOLINT
+  Operand(at::ScalarType dtype)                                          // NOLINT
       : value(Value::Kind::dtype, static_cast<std::int64_t>(dtype)) {}
-  Operand(at::MemoryFormat format)                                               // NOLINT
+  Operand(at::MemoryFormat format)  // NOLINT
       : value(Value::Kind::memory_format, static_cast<std::int64_t>(format)) {}
-  Operand(const std::vector<std::int64_t>& numbers);                             // NOLINT
-  Operand(at::IntArrayRef numbers) : Operand(numbers.vec()) {}                   // NOLINT
+  Operand(const std::vector<std::int64_t>& numbers);                                // NOLINT
+  Operand(at::IntArrayRef numbers) : Operand(numbers.vec()) {}                      // NOLINT
   Operand(const std::vector<at::Tensor>& tensors) : value(c10::IValue(tensors)) {}  // NOLINT
 
   Value value;
@@ -64,6 +64,7 @@ std::vector<at::Tensor> tensors_of(const Value& value);
 /// The tensor, or `UserError`.
 at::Tensor tensor_of(const Value& value);
 std::optional<at::Tensor> optional_tensor(const Value& value);
+Operand optional_operand(const std::optional<at::Tensor>& tensor);
 at::Scalar scalar_of(const Value& value);
 at::ScalarType dtype_of(const Value& value);
 /// A device given as one, as text or as an index.

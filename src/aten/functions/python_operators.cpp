@@ -1,11 +1,7 @@
-// The `operator` module: infix operators on tensors, numbers and sequences. Who answers follows
-// Python's rules: the left operand's method, then the right operand's reflected one.
 #include "aten/functions/python_operators.h"
 
-#include <array>
-
+#include "assay/error.h"
 #include "aten/functions/operand.h"
-#include "aten/functions/tables.h"
 
 namespace assay::aten {
 
@@ -51,46 +47,42 @@ at::Tensor tensor_first(BinaryOperation operation, const at::Tensor& left, const
   throw InternalError("an unknown operation");
 }
 
-// nullptr where Python has no in-place form and binds the name to a new value.
-const char* in_place_operator(BinaryOperation operation) {
+// `left += right` and so on. A matrix product has no such form: the name is bound to a new tensor.
+Value tensor_in_place(BinaryOperation operation, const Value& left, const Value& right) {
+  const at::Tensor self = tensor_of(left);
   switch (operation) {
     case BinaryOperation::add:
-      return "aten::add_";
+      self.add_(tensor_or_wrapped(right));
+      return left;
     case BinaryOperation::subtract:
-      return "aten::sub_";
+      self.sub_(tensor_or_wrapped(right));
+      return left;
     case BinaryOperation::multiply:
-      return "aten::mul_";
+      self.mul_(tensor_or_wrapped(right));
+      return left;
     case BinaryOperation::true_divide:
-      return "aten::div_";
-    case BinaryOperation::floor_divide:
-      return "aten::floor_divide_";
-    case BinaryOperation::modulo:
-      return "aten::remainder_";
-    case BinaryOperation::power:
-      return "aten::pow_";
-    case BinaryOperation::left_shift:
-      return "aten::__ilshift__";
-    case BinaryOperation::right_shift:
-      return "aten::__irshift__";
-    case BinaryOperation::bit_and:
-      return "aten::__iand__";
-    case BinaryOperation::bit_or:
-      return "aten::__ior__";
-    case BinaryOperation::bit_xor:
-      return "aten::__ixor__";
+      self.div_(tensor_or_wrapped(right));
+      return left;
     case BinaryOperation::matrix_multiply:
-      return nullptr;
+      return Operand(self.matmul(tensor_of(right))).value;
+    case BinaryOperation::floor_divide:
+      return run("aten::floor_divide_", {left, right});
+    case BinaryOperation::modulo:
+      return run("aten::remainder_", {left, right});
+    case BinaryOperation::power:
+      return run("aten::pow_", {left, right});
+    case BinaryOperation::left_shift:
+      return run("aten::__ilshift__", {left, right});
+    case BinaryOperation::right_shift:
+      return run("aten::__irshift__", {left, right});
+    case BinaryOperation::bit_and:
+      return run("aten::__iand__", {left, right});
+    case BinaryOperation::bit_or:
+      return run("aten::__ior__", {left, right});
+    case BinaryOperation::bit_xor:
+      return run("aten::__ixor__", {left, right});
   }
   throw InternalError("an unknown operation");
-}
-
-Value tensor_in_place(BinaryOperation operation, const Value& left, const Value& right) {
-  const char* op = in_place_operator(operation);
-  if (op == nullptr) return Operand(tensor_first(operation, tensor_of(left), right)).value;
-  const bool number_as_tensor =
-      operation == BinaryOperation::add || operation == BinaryOperation::subtract ||
-      operation == BinaryOperation::multiply || operation == BinaryOperation::true_divide;
-  return number_as_tensor ? run(op, {left, tensor_or_wrapped(right)}) : run(op, {left, right});
 }
 
 // `right.__radd__(left)` and so on: Tensor's reflected methods, which answer `number + tensor`.
@@ -256,174 +248,21 @@ Value apply_comparison(Comparison comparison, const Value& left, const Value& ri
   throw unsupported("a comparison", left, right);
 }
 
-namespace {
+Value apply_reflected(BinaryOperation operation, std::string_view symbol, const Value& self,
+                      const Value& other) {
+  if (self.is_tensor() && is_operand(other)) return tensor_second(operation, other, self);
+  return apply_operator(operation, symbol, other, self);
+}
 
-bool is_same(const Value& left, const Value& right) {
-  if (left.is_tensor() && right.is_tensor()) {
-    return left.leaf.toTensor().unsafeGetTensorImpl() ==
-           right.leaf.toTensor().unsafeGetTensorImpl();
-  }
-  if (left.is_tensor() != right.is_tensor() || left.is_none() || right.is_none()) {
-    return left.is_none() && right.is_none();
-  }
+bool is_same_object(const Value& left, const Value& right) {
+  if (left.is_tensor() && right.is_tensor()) return tensor_of(left).is_same(tensor_of(right));
+  if (left.is_tensor() || right.is_tensor()) return false;
+  if (left.is_none() || right.is_none()) return left.is_none() && right.is_none();
   if ((left.is_bool() && right.is_bool()) || left.kind == Value::Kind::dtype) {
     return are_equal(left, right);
   }
   throw UserError("whether two values of type " + type_name(left) +
                   " are the same object is known to Python only");
 }
-
-template <BinaryOperation operation, bool in_place>
-Value run_binary(const BoundArguments& arguments) {
-  return apply_operator(operation, arguments.function(), arguments["a"], arguments["b"], in_place);
-}
-
-template <Comparison comparison>
-Value run_compare(const BoundArguments& arguments) {
-  return apply_comparison(comparison, arguments["a"], arguments["b"]);
-}
-
-// `b.__radd__(a)`: the operands in reverse.
-template <BinaryOperation operation>
-Value run_reflected(const BoundArguments& arguments) {
-  if (arguments["a"].is_tensor() && is_operand(arguments["b"])) {
-    return tensor_second(operation, arguments["b"], arguments["a"]);
-  }
-  return apply_operator(operation, arguments.function(), arguments["b"], arguments["a"]);
-}
-
-Value unary(const Value& value, const char* tensor_name, Value (*number)(const Value&)) {
-  return value.is_tensor() ? run(tensor_name, {value}) : number(value);
-}
-
-Value run_negative(const BoundArguments& arguments) {
-  return unary(arguments["a"], "aten::neg", negate_number);
-}
-
-Value run_positive(const BoundArguments& arguments) {
-  return unary(arguments["a"], "aten::positive", positive_number);
-}
-
-Value run_absolute(const BoundArguments& arguments) {
-  return unary(arguments["a"], "aten::abs", absolute_number);
-}
-
-Value run_invert(const BoundArguments& arguments) {
-  return unary(arguments["a"], "aten::bitwise_not", invert_number);
-}
-
-using Operation = BinaryOperation;
-
-constexpr std::array kFunctions = std::to_array<TorchFunction>({
-    {"operator.add", "a, b", run_binary<Operation::add, false>},
-    {"operator.sub", "a, b", run_binary<Operation::subtract, false>},
-    {"operator.mul", "a, b", run_binary<Operation::multiply, false>},
-    {"operator.truediv", "a, b", run_binary<Operation::true_divide, false>},
-    {"operator.floordiv", "a, b", run_binary<Operation::floor_divide, false>},
-    {"operator.mod", "a, b", run_binary<Operation::modulo, false>},
-    {"operator.pow", "a, b", run_binary<Operation::power, false>},
-    {"operator.matmul", "a, b", run_binary<Operation::matrix_multiply, false>},
-    {"operator.lshift", "a, b", run_binary<Operation::left_shift, false>},
-    {"operator.rshift", "a, b", run_binary<Operation::right_shift, false>},
-    {"operator.and_", "a, b", run_binary<Operation::bit_and, false>},
-    {"operator.or_", "a, b", run_binary<Operation::bit_or, false>},
-    {"operator.xor", "a, b", run_binary<Operation::bit_xor, false>},
-    {"operator.concat", "a, b", run_binary<Operation::add, false>},
-    {"operator.iadd", "a, b", run_binary<Operation::add, true>},
-    {"operator.isub", "a, b", run_binary<Operation::subtract, true>},
-    {"operator.imul", "a, b", run_binary<Operation::multiply, true>},
-    {"operator.itruediv", "a, b", run_binary<Operation::true_divide, true>},
-    {"operator.ifloordiv", "a, b", run_binary<Operation::floor_divide, true>},
-    {"operator.imod", "a, b", run_binary<Operation::modulo, true>},
-    {"operator.ipow", "a, b", run_binary<Operation::power, true>},
-    {"operator.imatmul", "a, b", run_binary<Operation::matrix_multiply, true>},
-    {"operator.ilshift", "a, b", run_binary<Operation::left_shift, true>},
-    {"operator.irshift", "a, b", run_binary<Operation::right_shift, true>},
-    {"operator.iand", "a, b", run_binary<Operation::bit_and, true>},
-    {"operator.ior", "a, b", run_binary<Operation::bit_or, true>},
-    {"operator.ixor", "a, b", run_binary<Operation::bit_xor, true>},
-    {"operator.eq", "a, b", run_compare<Comparison::equal>},
-    {"operator.ne", "a, b", run_compare<Comparison::not_equal>},
-    {"operator.lt", "a, b", run_compare<Comparison::less>},
-    {"operator.le", "a, b", run_compare<Comparison::less_equal>},
-    {"operator.gt", "a, b", run_compare<Comparison::greater>},
-    {"operator.ge", "a, b", run_compare<Comparison::greater_equal>},
-    {"operator.is_", "a, b",
-     [](const BoundArguments& arguments)
-         -> Value { return c10::IValue(is_same(arguments["a"], arguments["b"])); }},
-    {"operator.is_not", "a, b",
-     [](const BoundArguments& arguments)
-         -> Value { return c10::IValue(!is_same(arguments["a"], arguments["b"])); }},
-    {"operator.neg", "a", run_negative},
-    {"operator.pos", "a", run_positive},
-    {"operator.abs", "a", run_absolute},
-    {"operator.invert", "a", run_invert},
-    {"operator.inv", "a", run_invert},
-    {"operator.not_", "a",
-     [](const BoundArguments& arguments)
-         -> Value { return c10::IValue(!truth_of(arguments["a"])); }},
-    {"operator.truth", "a",
-     [](const BoundArguments& arguments)
-         -> Value { return c10::IValue(truth_of(arguments["a"])); }},
-});
-
-constexpr std::array kMethods = std::to_array<TorchFunction>({
-    {"__add__", "a, b", run_binary<Operation::add, false>},
-    {"__sub__", "a, b", run_binary<Operation::subtract, false>},
-    {"__mul__", "a, b", run_binary<Operation::multiply, false>},
-    {"__truediv__", "a, b", run_binary<Operation::true_divide, false>},
-    {"__div__", "a, b", run_binary<Operation::true_divide, false>},
-    {"__floordiv__", "a, b", run_binary<Operation::floor_divide, false>},
-    {"__mod__", "a, b", run_binary<Operation::modulo, false>},
-    {"__pow__", "a, b", run_binary<Operation::power, false>},
-    {"__matmul__", "a, b", run_binary<Operation::matrix_multiply, false>},
-    {"__lshift__", "a, b", run_binary<Operation::left_shift, false>},
-    {"__rshift__", "a, b", run_binary<Operation::right_shift, false>},
-    {"__and__", "a, b", run_binary<Operation::bit_and, false>},
-    {"__or__", "a, b", run_binary<Operation::bit_or, false>},
-    {"__xor__", "a, b", run_binary<Operation::bit_xor, false>},
-    {"__radd__", "a, b", run_reflected<Operation::add>},
-    {"__rsub__", "a, b", run_reflected<Operation::subtract>},
-    {"__rmul__", "a, b", run_reflected<Operation::multiply>},
-    {"__rtruediv__", "a, b", run_reflected<Operation::true_divide>},
-    {"__rdiv__", "a, b", run_reflected<Operation::true_divide>},
-    {"__rfloordiv__", "a, b", run_reflected<Operation::floor_divide>},
-    {"__rmod__", "a, b", run_reflected<Operation::modulo>},
-    {"__rpow__", "a, b", run_reflected<Operation::power>},
-    {"__rmatmul__", "a, b", run_reflected<Operation::matrix_multiply>},
-    {"__rlshift__", "a, b", run_reflected<Operation::left_shift>},
-    {"__rrshift__", "a, b", run_reflected<Operation::right_shift>},
-    {"__rand__", "a, b", run_reflected<Operation::bit_and>},
-    {"__ror__", "a, b", run_reflected<Operation::bit_or>},
-    {"__rxor__", "a, b", run_reflected<Operation::bit_xor>},
-    {"__iadd__", "a, b", run_binary<Operation::add, true>},
-    {"__isub__", "a, b", run_binary<Operation::subtract, true>},
-    {"__imul__", "a, b", run_binary<Operation::multiply, true>},
-    {"__itruediv__", "a, b", run_binary<Operation::true_divide, true>},
-    {"__idiv__", "a, b", run_binary<Operation::true_divide, true>},
-    {"__ifloordiv__", "a, b", run_binary<Operation::floor_divide, true>},
-    {"__imod__", "a, b", run_binary<Operation::modulo, true>},
-    {"__ipow__", "a, b", run_binary<Operation::power, true>},
-    {"__ilshift__", "a, b", run_binary<Operation::left_shift, true>},
-    {"__irshift__", "a, b", run_binary<Operation::right_shift, true>},
-    {"__iand__", "a, b", run_binary<Operation::bit_and, true>},
-    {"__ior__", "a, b", run_binary<Operation::bit_or, true>},
-    {"__ixor__", "a, b", run_binary<Operation::bit_xor, true>},
-    {"__eq__", "a, b", run_compare<Comparison::equal>},
-    {"__ne__", "a, b", run_compare<Comparison::not_equal>},
-    {"__lt__", "a, b", run_compare<Comparison::less>},
-    {"__le__", "a, b", run_compare<Comparison::less_equal>},
-    {"__gt__", "a, b", run_compare<Comparison::greater>},
-    {"__ge__", "a, b", run_compare<Comparison::greater_equal>},
-    {"__neg__", "a", run_negative},
-    {"__pos__", "a", run_positive},
-    {"__abs__", "a", run_absolute},
-    {"__invert__", "a", run_invert},
-});
-
-}  // namespace
-
-FunctionTable operator_functions() { return kFunctions; }
-FunctionTable operator_methods() { return kMethods; }
 
 }  // namespace assay::aten

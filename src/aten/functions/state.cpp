@@ -62,6 +62,8 @@ constexpr std::string_view kEnterParameters =
 constexpr std::array kFunctions = std::to_array<TorchFunction>({
     {"torch._C._set_grad_enabled", "mode", set_grad_enabled},
     {"torch._C._log_api_usage_once", "event", do_nothing},
+    // The context of a user's autograd.Function; in a graph nothing is kept in it.
+    {"torch.autograd.function.FunctionCtx", "", do_nothing},
     {"torch._C._autograd._get_data_attr", "x",
      [](const BoundArguments& arguments) {
        return Operand(arguments.tensor("x").variable_data()).value;

@@ -20,6 +20,7 @@ FunctionTable fold_functions();
 FunctionTable forwarded_functions();
 FunctionTable indexing_functions();
 FunctionTable loss_functions();
+FunctionTable margin_loss_functions();
 FunctionTable math_functions();
 FunctionTable normalisation_functions();
 FunctionTable operator_functions();

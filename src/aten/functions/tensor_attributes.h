@@ -7,7 +7,8 @@
 
 namespace assay::aten {
 
-/// The attribute's value. Throws `UserError` if there is none of that name, or only Python knows it.
+/// The attribute's value. Throws `UserError` if there is none of that name, or only Python knows
+/// it.
 Value get_attribute(const Value& object, std::string_view name);
 
 }  // namespace assay::aten

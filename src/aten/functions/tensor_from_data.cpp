@@ -16,12 +16,15 @@ namespace {
 
 at::ScalarType default_dtype() { return c10::typeMetaToScalarType(c10::get_default_dtype()); }
 
-at::Scalar number_in(const Value& value) {
+at::Scalar number_in(const Value& value, at::ScalarType target) {
   if (value.is_number()) return value.leaf.toScalar();
   const at::Tensor tensor = tensor_of(value);
   if (tensor.dim() != 0) {
     throw UserError("a tensor from a list of tensors that are not 0-dim needs a Python process",
                     "torch.stack does the same with any tensors");
+  }
+  if (tensor.is_floating_point() && c10::isIntegralType(target, true)) {
+    throw UserError("only integer tensors of a single element can be converted to an index");
   }
   return tensor.item();
 }
@@ -40,9 +43,9 @@ std::vector<std::int64_t> sizes_of(const Value& data) {
 }
 
 void flatten(const Value& data, const std::vector<std::int64_t>& sizes, std::size_t dim,
-             std::vector<at::Scalar>& numbers) {
+             at::ScalarType target, std::vector<at::Scalar>& numbers) {
   if (dim == sizes.size()) {
-    numbers.push_back(number_in(data));
+    numbers.push_back(number_in(data, target));
     return;
   }
   if (!holds_sequence(data)) throw UserError("not a sequence at dim " + std::to_string(dim));
@@ -51,7 +54,7 @@ void flatten(const Value& data, const std::vector<std::int64_t>& sizes, std::siz
     throw UserError("expected sequence of length " + std::to_string(sizes[dim]) + " at dim " +
                     std::to_string(dim) + " (got " + std::to_string(items.size()) + ")");
   }
-  for (const Value& item : items) flatten(item, sizes, dim + 1, numbers);
+  for (const Value& item : items) flatten(item, sizes, dim + 1, target, numbers);
 }
 
 // Python turns a number into a C double (or long) before the dtype's own rounding.
@@ -102,7 +105,7 @@ at::Tensor tensor_from_data(const Value& data, std::optional<at::ScalarType> dty
   const at::ScalarType target = dtype.value_or(infer_dtype(data));
   const std::vector<std::int64_t> sizes = sizes_of(data);
   std::vector<at::Scalar> numbers;
-  flatten(data, sizes, 0, numbers);
+  flatten(data, sizes, 0, target, numbers);
   at::Tensor tensor =
       at::detail::empty_cpu(sizes, target, std::nullopt, std::nullopt, std::nullopt, std::nullopt);
   void* out = tensor.mutable_data_ptr();
