@@ -35,8 +35,7 @@ int main(int argc, char** argv) {
   const double print = fastest_milliseconds(repeats, [&] { text = assay::graph::print(*graph); });
   std::unique_ptr<assay::graph::Graph> read;
   const double parse = fastest_milliseconds(repeats, [&] { read = assay::graph::parse(text); });
-  const double verify =
-      fastest_milliseconds(repeats, [&] { assay::graph::find_problems(*read); });
+  const double verify = fastest_milliseconds(repeats, [&] { assay::graph::find_problems(*read); });
   const double clone = fastest_milliseconds(repeats, [&] { read->clone(); });
   if (!assay::graph::difference(*graph, *read).empty()) {
     std::fprintf(stderr, "the graph that was read back differs\n");

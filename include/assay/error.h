@@ -54,8 +54,8 @@ class InternalError : public std::logic_error {
 };
 
 /// Throws `InternalError` unless `condition` holds. `message` says what should have been true.
-inline void internal_check(bool condition, const char* message,
-                           const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+inline void internal_check(bool condition, const char* message, const char* file = __builtin_FILE(),
+                           int line = __builtin_LINE()) {
   if (!condition) throw InternalError(message, file, line);
 }
 

@@ -43,9 +43,9 @@ py::object call_by_name(const std::string& name, const py::tuple& args, const py
   // A lone name is a method of the first argument.
   const graph::Target target(name);
   const bool is_method = name.starts_with('.');
-  const auto resolution =
-      is_method ? aten::resolve(graph::Op::call_method, graph::Target(name.substr(1)))
-                : aten::resolve(graph::Op::call_function, target);
+  const auto resolution = is_method
+                              ? aten::resolve(graph::Op::call_method, graph::Target(name.substr(1)))
+                              : aten::resolve(graph::Op::call_function, target);
   aten::Value result;
   {
     const py::gil_scoped_release unlocked;
@@ -181,8 +181,8 @@ PYBIND11_MODULE(_C, module) {
       .def_property_readonly("code", &RunnerHandle::code)
       .def("__call__", &RunnerHandle::run);
 
-  module.def("set_logs", [](const std::string& text) { observe::set_logs(text); },
-             py::arg("text"));
+  module.def(
+      "set_logs", [](const std::string& text) { observe::set_logs(text); }, py::arg("text"));
   module.def("compile_times", [] { return observe::compile_times(); });
   module.def("configure_from_environment", [] {
     observe::Settings settings = observe::settings_from_environment();

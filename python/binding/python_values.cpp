@@ -40,8 +40,8 @@ Value dict_from(py::handle object) {
 
 Value slice_from(PyObject* object) {
   const auto* slice = reinterpret_cast<PySliceObject*>(object);
-  return Value::sequence(Kind::slice, {from_python(slice->start), from_python(slice->stop),
-                                       from_python(slice->step)});
+  return Value::sequence(
+      Kind::slice, {from_python(slice->start), from_python(slice->stop), from_python(slice->step)});
 }
 
 template <typename Enumeration>

@@ -41,10 +41,10 @@ at::Tensor from_values(const graph::TensorAttribute& attribute) {
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const Value number = constant_value(numbers[i]);
     if (!number.is_number()) throw UserError("a tensor constant holds something else than numbers");
-    const at::Tensor element = call("aten::select", {{c10::IValue(flat), c10::IValue(0),
-                                                      c10::IValue(static_cast<std::int64_t>(i))},
-                                                     {}})
-                                   .leaf.toTensor();
+    const at::Tensor element =
+        call("aten::select",
+             {{c10::IValue(flat), c10::IValue(0), c10::IValue(static_cast<std::int64_t>(i))}, {}})
+            .leaf.toTensor();
     call("aten::fill_", {{c10::IValue(element), number}, {}});
   }
   return call("aten::reshape", {{c10::IValue(flat), size_list(attribute.meta.sizes)}, {}})
@@ -66,10 +66,10 @@ Value attribute_value(const graph::TensorAttribute& attribute) {
     case graph::TensorAttribute::Fill::randn:
     case graph::TensorAttribute::Fill::zeros: {
       const bool is_random = attribute.fill == graph::TensorAttribute::Fill::randn;
-      tensor = call(is_random ? "aten::randn" : "aten::zeros",
-                    {{size_list(attribute.meta.sizes)},
-                     {{"dtype", dtype_value(attribute.meta.dtype)}}})
-                   .leaf.toTensor();
+      tensor =
+          call(is_random ? "aten::randn" : "aten::zeros",
+               {{size_list(attribute.meta.sizes)}, {{"dtype", dtype_value(attribute.meta.dtype)}}})
+              .leaf.toTensor();
       break;
     }
   }

@@ -32,10 +32,10 @@ IValue wrapped_number(const Value& value) {
 // The operators for which PyTorch accepts a number where the schema says Tensor.
 bool takes_numbers_for_tensors(std::string_view qualified_name) {
   static constexpr std::array<std::string_view, 25> kNames = {
-      "_conj",         "_to_copy",  "add",      "add_",      "add_out", "copy",
-      "copy_",         "div",       "div_",     "divide",    "divide_", "floor_divide",
-      "floor_divide_", "mul",       "mul_",     "mul_out",   "multiply", "multiply_",
-      "sub",           "sub_",      "subtract", "subtract_", "to",      "true_divide",
+      "_conj",         "_to_copy", "add",      "add_",      "add_out",  "copy",
+      "copy_",         "div",      "div_",     "divide",    "divide_",  "floor_divide",
+      "floor_divide_", "mul",      "mul_",     "mul_out",   "multiply", "multiply_",
+      "sub",           "sub_",     "subtract", "subtract_", "to",       "true_divide",
       "true_divide_"};
   static_assert(std::ranges::is_sorted(kNames));
   const auto colons = qualified_name.rfind(':');
@@ -127,8 +127,7 @@ std::optional<IValue> make_list(const c10::Type& element, const std::vector<IVal
 }
 
 bool holds_list(const Value& value) {
-  return value.is_sequence() ||
-         (value.is_leaf() && (value.leaf.isList() || value.leaf.isTuple()));
+  return value.is_sequence() || (value.is_leaf() && (value.leaf.isList() || value.leaf.isTuple()));
 }
 
 std::optional<IValue> to_list(const Value& value, const c10::Type& element,
@@ -188,8 +187,7 @@ std::optional<IValue> convert_to(const Value& value, const c10::Type& type,
     case TypeKind::ListType:
       return to_list(value, *type.expectRef<c10::ListType>().getElementType(), list_length, cost);
     case TypeKind::GeneratorType:
-      return value.is_leaf() && value.leaf.isGenerator() ? std::optional(value.leaf)
-                                                         : std::nullopt;
+      return value.is_leaf() && value.leaf.isGenerator() ? std::optional(value.leaf) : std::nullopt;
     case TypeKind::AnyType:
       return to_ivalue(value);
     default:

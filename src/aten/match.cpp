@@ -53,8 +53,7 @@ CallShape shape_of(const Arguments& arguments) {
 
 Value spread_list(const Arguments& arguments, std::size_t from) {
   const auto begin = arguments.positional.begin() + static_cast<std::ptrdiff_t>(from);
-  return Value::sequence(Value::Kind::list,
-                         std::vector<Value>(begin, arguments.positional.end()));
+  return Value::sequence(Value::Kind::list, std::vector<Value>(begin, arguments.positional.end()));
 }
 
 }  // namespace
@@ -84,8 +83,8 @@ std::optional<std::vector<Binding>> bind_schema(const c10::FunctionSchema& schem
         return std::nullopt;
       }
       ++used_keywords;
-      bindings.push_back({Binding::Source::keyword,
-                          static_cast<std::size_t>(keyword - shape.keywords.begin())});
+      bindings.push_back(
+          {Binding::Source::keyword, static_cast<std::size_t>(keyword - shape.keywords.begin())});
     } else if (i < given) {
       const bool is_spread = spread && i == list_at;
       bindings.push_back({is_spread ? Binding::Source::spread : Binding::Source::positional, i});
@@ -98,8 +97,8 @@ std::optional<std::vector<Binding>> bind_schema(const c10::FunctionSchema& schem
   }
   if (used_keywords == shape.keywords.size()) return bindings;
   for (std::string_view name : shape.keywords) {
-    const bool is_known = std::ranges::any_of(
-        wanted, [&](const auto& argument) { return is_named(argument, name); });
+    const bool is_known =
+        std::ranges::any_of(wanted, [&](const auto& argument) { return is_named(argument, name); });
     if (!is_known) why = "has no argument '" + std::string(name) + "'";
   }
   return std::nullopt;

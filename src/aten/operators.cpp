@@ -78,8 +78,8 @@ std::string python_name(const c10::OperatorHandle& op) {
   return text + (name.overload_name.empty() ? "default" : name.overload_name);
 }
 
-std::vector<std::string> nearest_names(std::string_view name,
-                                       const std::vector<std::string>& known, std::size_t count) {
+std::vector<std::string> nearest_names(std::string_view name, const std::vector<std::string>& known,
+                                       std::size_t count) {
   std::vector<std::pair<std::size_t, const std::string*>> ranked;
   // A hostile name may be megabytes long; no known one is.
   constexpr std::size_t kLongestName = 256;

@@ -90,8 +90,8 @@ std::optional<std::int64_t> constant_item(const Node& node) {
   return index == nullptr ? std::nullopt : std::optional(*index);
 }
 
-Operand default_operand(const c10::Argument& wanted) {
-  Operand operand;
+OperatorArgument default_operand(const c10::Argument& wanted) {
+  OperatorArgument operand;
   operand.schema = &wanted;
   operand.constant = *wanted.default_value();
   return operand;
@@ -285,8 +285,8 @@ class Planner {
     return UserError(python_name(op) + " " + why, "its schema is " + schema_text(op));
   }
 
-  Operand operand_of(const Node& node, const c10::OperatorHandle& op, std::size_t position,
-                     const Binding& binding) {
+  OperatorArgument operand_of(const Node& node, const c10::OperatorHandle& op, std::size_t position,
+                              const Binding& binding) {
     const c10::Argument& wanted = op.schema().arguments()[position];
     if (binding.source == Binding::Source::default_value) return default_operand(wanted);
     const Argument& argument = binding.source == Binding::Source::keyword
@@ -320,7 +320,7 @@ class Planner {
 
   template <typename Visit>
   static void for_each_read(const Step& step, const Visit& visit) {
-    for (const Operand& operand : step.operands) for_each_slot(operand.value, visit);
+    for (const OperatorArgument& operand : step.operands) for_each_slot(operand.value, visit);
     for (const Template& value : step.args) for_each_slot(value, visit);
     for (const auto& [name, value] : step.kwargs) for_each_slot(value, visit);
   }
@@ -334,8 +334,8 @@ class Planner {
         if (!is_needed[slot]) last.push_back(slot);
         is_needed[slot] = true;
       });
-      for (Operand& operand : step->operands) {
-        if (operand.kind != Operand::Kind::tensor_slot) continue;
+      for (OperatorArgument& operand : step->operands) {
+        if (operand.kind != OperatorArgument::Kind::tensor_slot) continue;
         const auto reads = count_reads(*step, operand.slot);
         auto found = std::ranges::find(last, operand.slot);
         if (reads == 1 && found != last.end()) {
@@ -376,9 +376,9 @@ UserError located_error(const RunPlan& plan, const Node& node, const UserError& 
   return plan.source->error(begin, end - begin, detail.message, detail.hint);
 }
 
-std::optional<Operand> make_operand(const c10::OperatorHandle& op, std::size_t position,
-                                    Template value) {
-  Operand operand;
+std::optional<OperatorArgument> make_operand(const c10::OperatorHandle& op, std::size_t position,
+                                             Template value) {
+  OperatorArgument operand;
   operand.schema = &op.schema().arguments()[position];
   operand.position = position;
   operand.value = std::move(value);
@@ -390,9 +390,9 @@ std::optional<Operand> make_operand(const c10::OperatorHandle& op, std::size_t p
     return operand;
   }
   operand.slot = operand.value.slot;
-  const bool is_tensor_slot =
-      operand.slot != kNoSlot && wants_tensor(*operand.schema->real_type());
-  operand.kind = is_tensor_slot ? Operand::Kind::tensor_slot : Operand::Kind::other;
+  const bool is_tensor_slot = operand.slot != kNoSlot && wants_tensor(*operand.schema->real_type());
+  operand.kind =
+      is_tensor_slot ? OperatorArgument::Kind::tensor_slot : OperatorArgument::Kind::other;
   return operand;
 }
 
@@ -427,9 +427,8 @@ std::unique_ptr<const ChosenOverload> remember_overload(const Step& step, const 
       value = binding.source == Binding::Source::keyword ? step.kwargs[binding.index].second
                                                          : step.args[binding.index];
     }
-    for_each_slot(value, [&](Slot slot) {
-      chosen->kinds.emplace_back(slot, kind_of(slots[slot]));
-    });
+    for_each_slot(value,
+                  [&](Slot slot) { chosen->kinds.emplace_back(slot, kind_of(slots[slot])); });
     auto operand = make_operand(match.op, i, std::move(value));
     internal_check(operand.has_value(), "a constant that matched once matches again");
     chosen->operands.push_back(std::move(*operand));
@@ -441,8 +440,7 @@ Value constant_value(const Argument& argument) {
   return std::visit(ConstantReader{}, argument.value());
 }
 
-std::unique_ptr<RunPlan> make_plan(const Graph& graph,
-                                             const graph::python::Source* source) {
+std::unique_ptr<RunPlan> make_plan(const Graph& graph, const graph::python::Source* source) {
   return Planner(graph, source).run();
 }
 

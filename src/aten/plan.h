@@ -33,22 +33,22 @@ struct Template {
 };
 
 /// One argument of an operator call.
-struct Operand {
+struct OperatorArgument {
   enum class Kind : std::uint8_t { constant, tensor_slot, other };
   Kind kind = Kind::constant;
   bool is_last_use = false;  ///< The slot's value may be moved out.
   Slot slot = kNoSlot;
-  c10::IValue constant;              ///< Already converted to the schema's type.
+  c10::IValue constant;  ///< Already converted to the schema's type.
   const c10::Argument* schema = nullptr;
   std::size_t position = 0;  ///< Of `schema` among the operator's arguments.
-  Template value;  ///< For `other`: filled in at run time, then converted.
+  Template value;            ///< For `other`: filled in at run time, then converted.
 };
 
-/// A Python-level call whose overload was chosen for values of certain kinds: later runs with values
-/// of the same kinds skip the choice.
+/// A Python-level call whose overload was chosen for values of certain kinds: later runs with
+/// values of the same kinds skip the choice.
 struct ChosenOverload {
   c10::OperatorHandle op;
-  std::vector<Operand> operands;
+  std::vector<OperatorArgument> operands;
   std::vector<std::pair<Slot, char>> kinds;  ///< What each slot held; see kind_of().
 };
 
@@ -80,7 +80,7 @@ struct Step {
 
   // operator_call
   std::optional<c10::OperatorHandle> op;
-  std::vector<Operand> operands;
+  std::vector<OperatorArgument> operands;
   std::size_t result_count = 1;
   /// If every user takes one item, the items' slots (kNoSlot where unused); the tuple is not built.
   std::vector<Slot> item_results;
@@ -111,16 +111,15 @@ struct RunPlan {
 };
 
 /// Builds the plan; throws as GraphRunner's constructor.
-std::unique_ptr<RunPlan> make_plan(const graph::Graph& graph,
-                                             const graph::python::Source* source);
+std::unique_ptr<RunPlan> make_plan(const graph::Graph& graph, const graph::python::Source* source);
 
 /// `error` with the node's name and, if known, its place in the file.
 UserError located_error(const RunPlan& plan, const graph::Node& node, const UserError& error);
 
 /// One argument of a call of `op`, from the template of what the user passed. Nothing if it is a
 /// constant that does not fit.
-std::optional<Operand> make_operand(const c10::OperatorHandle& op, std::size_t position,
-                                    Template value);
+std::optional<OperatorArgument> make_operand(const c10::OperatorHandle& op, std::size_t position,
+                                             Template value);
 
 /// The operands of the call that `match` chose, for runs with values of the kinds now in `slots`.
 std::unique_ptr<const ChosenOverload> remember_overload(const Step& step, const Match& match,

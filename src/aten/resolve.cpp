@@ -18,12 +18,18 @@ struct ModuleRule {
 };
 
 constexpr std::array kModules = {
-    ModuleRule{"torch.linalg.", "aten::linalg_"}, ModuleRule{"torch.special.", "aten::special_"},
-    ModuleRule{"torch.fft.", "aten::fft_"},       ModuleRule{"torch._C._linalg.", "aten::"},
-    ModuleRule{"torch._C._special.", "aten::"},   ModuleRule{"torch._C._fft.", "aten::"},
-    ModuleRule{"torch._C._nn.", "aten::"},        ModuleRule{"torch._C._TensorBase.", "aten::"},
-    ModuleRule{"torch.Tensor.", "aten::"},        ModuleRule{"torch._VF.", "aten::"},
-    ModuleRule{"torch._C._VariableFunctions.", "aten::"}, ModuleRule{"torch.", "aten::"},
+    ModuleRule{"torch.linalg.", "aten::linalg_"},
+    ModuleRule{"torch.special.", "aten::special_"},
+    ModuleRule{"torch.fft.", "aten::fft_"},
+    ModuleRule{"torch._C._linalg.", "aten::"},
+    ModuleRule{"torch._C._special.", "aten::"},
+    ModuleRule{"torch._C._fft.", "aten::"},
+    ModuleRule{"torch._C._nn.", "aten::"},
+    ModuleRule{"torch._C._TensorBase.", "aten::"},
+    ModuleRule{"torch.Tensor.", "aten::"},
+    ModuleRule{"torch._VF.", "aten::"},
+    ModuleRule{"torch._C._VariableFunctions.", "aten::"},
+    ModuleRule{"torch.", "aten::"},
 };
 
 std::span<const c10::OperatorHandle> overloads_by_rule(std::string_view name) {
@@ -38,11 +44,11 @@ std::span<const c10::OperatorHandle> overloads_by_rule(std::string_view name) {
 }
 
 UserError needs_python(const std::string& name, const char* kind) {
-  return UserError(std::string("the ") + kind + " '" + name.substr(0, 200) +
-                       "' needs a Python process",
-                   "it has no equivalent among the operators that run without Python; run the file "
-                   "with stock PyTorch, or reproduce after AOTAutograd "
-                   "(TORCHDYNAMO_REPRO_AFTER=aot), where only operators are left");
+  return UserError(
+      std::string("the ") + kind + " '" + name.substr(0, 200) + "' needs a Python process",
+      "it has no equivalent among the operators that run without Python; run the file "
+      "with stock PyTorch, or reproduce after AOTAutograd "
+      "(TORCHDYNAMO_REPRO_AFTER=aot), where only operators are left");
 }
 
 Resolution resolve_operator(const graph::Target& target) {
@@ -82,7 +88,8 @@ Resolution resolve(graph::Op op, const graph::Target& target) {
   if (const TorchFunction* function = find_torch_function(name)) return {function, {}, {}};
   const auto found = overloads_by_rule(name);
   if (found.empty() || is_python_function(name)) throw needs_python(name, "function");
-  const bool is_method = name.starts_with("torch.Tensor.") || name.starts_with("torch._C._TensorBase.");
+  const bool is_method =
+      name.starts_with("torch.Tensor.") || name.starts_with("torch._C._TensorBase.");
   return {nullptr, found, is_method ? Dialect::method : Dialect::function};
 }
 

@@ -16,8 +16,8 @@ namespace assay::aten {
 namespace {
 
 std::string describe_failure(const graph::Node& node, const std::string& message) {
-  std::string text = "node '" + node.name() + "' failed: " + message + "\n  in " +
-                     node.name() + " = " + graph::print_call(node);
+  std::string text = "node '" + node.name() + "' failed: " + message + "\n  in " + node.name() +
+                     " = " + graph::print_call(node);
   for (const graph::StackFrame& frame : node.meta.stack) {
     text += "\n  File \"" + frame.file + "\", line " + std::to_string(frame.line) + ", in " +
             frame.function + "\n    " + frame.text;
@@ -97,12 +97,12 @@ class Run {
     slots_[step.result] = std::move(value);
   }
 
-  void push_operand(const c10::OperatorHandle& op, const Operand& operand) {
-    if (operand.kind == Operand::Kind::constant) {
+  void push_operand(const c10::OperatorHandle& op, const OperatorArgument& operand) {
+    if (operand.kind == OperatorArgument::Kind::constant) {
       stack_.push_back(operand.constant);
       return;
     }
-    if (operand.kind == Operand::Kind::tensor_slot) {
+    if (operand.kind == OperatorArgument::Kind::tensor_slot) {
       Value& value = slots_[operand.slot];
       if (value.is_tensor()) {
         if (operand.is_last_use) {
@@ -124,9 +124,9 @@ class Run {
     stack_.push_back(std::move(*converted));
   }
 
-  void call_boxed(const c10::OperatorHandle& op, const std::vector<Operand>& operands) {
+  void call_boxed(const c10::OperatorHandle& op, const std::vector<OperatorArgument>& operands) {
     stack_.clear();
-    for (const Operand& operand : operands) push_operand(op, operand);
+    for (const OperatorArgument& operand : operands) push_operand(op, operand);
     op.callBoxed(stack_);
   }
 

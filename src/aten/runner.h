@@ -39,9 +39,10 @@ struct RunPlan;  // aten/plan.h
 
 class GraphRunner {
  public:
-  /// Plans `graph`, which must outlive the runner (as must `source`). Throws `UserError` if a target is unknown or an
-  /// operator's arguments do not fit its schema; with `source`, the error shows the node's line.
-  /// Attributes with random contents are drawn from the default generator here.
+  /// Plans `graph`, which must outlive the runner (as must `source`). Throws `UserError` if a
+  /// target is unknown or an operator's arguments do not fit its schema; with `source`, the error
+  /// shows the node's line. Attributes with random contents are drawn from the default generator
+  /// here.
   explicit GraphRunner(const graph::Graph& graph, const graph::python::Source* source = nullptr);
   ~GraphRunner();
   GraphRunner(GraphRunner&&) noexcept;

@@ -1,5 +1,6 @@
 /// \file Python-level functions that are more than a rename of an ATen operator, done in C++:
-/// `torch.nn.functional.embedding` swaps its arguments, `x[..., 0]` is several operators, and so on.
+/// `torch.nn.functional.embedding` swaps its arguments, `x[..., 0]` is several operators, and so
+/// on.
 ///
 /// Functions that only forward to an operator of the same name (`torch.relu`, `x.view`) are not
 /// listed here; aten/resolve.h finds those by rule.

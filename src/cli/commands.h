@@ -1,6 +1,6 @@
-/// \file The commands of `assay`, one file each. Each returns the process's exit code: 0 fine, 1 the
-/// program under test failed; errors of usage or of the file are thrown as `UserError` (exit code
-/// 2).
+/// \file The commands of `assay`, one file each. Each returns the process's exit code: 0 fine, 1
+/// the program under test failed; errors of usage or of the file are thrown as `UserError` (exit
+/// code 2).
 #pragma once
 
 #include <cstdint>

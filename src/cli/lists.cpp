@@ -37,8 +37,9 @@ int passes(bool json) {
     std::printf("%s\n", list.dump(2).c_str());
   } else {
     std::printf("%s", table(rows).c_str());
-    std::printf("\nASSAY_DISABLE_PASSES=a,b switches passes off; ASSAY_PASS_LIMIT=N stops after N "
-                "rewrites.\n");
+    std::printf(
+        "\nASSAY_DISABLE_PASSES=a,b switches passes off; ASSAY_PASS_LIMIT=N stops after N "
+        "rewrites.\n");
   }
   return 0;
 }

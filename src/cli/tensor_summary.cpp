@@ -28,8 +28,8 @@ at::Tensor as_doubles(const at::Tensor& tensor) {
     current = aten::call("aten::abs", {{Value(current)}, {}}).leaf;
   }
   current = aten::call("aten::to",
-                       {{Value(current), Value(Value::Kind::dtype, static_cast<std::int64_t>(
-                                                                       c10::ScalarType::Double))},
+                       {{Value(current), Value(Value::Kind::dtype,
+                                               static_cast<std::int64_t>(c10::ScalarType::Double))},
                         {}},
                        aten::Dialect::method)
                 .leaf;
@@ -61,8 +61,7 @@ void measure(const at::Tensor& tensor, OutputSummary& into) {
   into.mean = finite > 0 ? sum / static_cast<double>(finite) : std::nan("");
 }
 
-void collect(const aten::Value& value, const std::string& name,
-             std::vector<OutputSummary>& into) {
+void collect(const aten::Value& value, const std::string& name, std::vector<OutputSummary>& into) {
   if (value.is_sequence() || (value.is_leaf() && value.leaf.isList())) {
     const auto items = aten::unpack(value);
     for (std::size_t i = 0; i < items.size(); ++i) {

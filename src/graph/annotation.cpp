@@ -61,11 +61,10 @@ std::optional<std::vector<SizeExpr>> take_sizes(std::string_view& rest) {
   if (close == std::string_view::npos) return std::nullopt;
   std::vector<SizeExpr> sizes;
   for (std::string_view part : split(rest.substr(1, close - 1))) {
-    const bool is_number =
-        !part.empty() && part.size() < 18 &&
-        std::ranges::all_of(part, [](char c) { return c >= '0' && c <= '9'; });
-    auto size = is_number ? std::optional<SizeExpr>(std::stoll(std::string(part)))
-                          : parse_size(part);
+    const bool is_number = !part.empty() && part.size() < 18 &&
+                           std::ranges::all_of(part, [](char c) { return c >= '0' && c <= '9'; });
+    auto size =
+        is_number ? std::optional<SizeExpr>(std::stoll(std::string(part))) : parse_size(part);
     if (!size) return std::nullopt;
     sizes.push_back(std::move(*size));
   }

@@ -56,13 +56,13 @@ inline constexpr bool is_alternative<T, std::variant<Ts...>> = (std::is_same_v<T
 class Argument {
  public:
   using Value = std::variant<None, bool, std::int64_t, double, std::complex<double>, std::string,
-                             c10::ScalarType, c10::Device, c10::Layout, c10::MemoryFormat,
-                             Ellipsis, QualifiedName, Node*, List, Tuple, Slice, Dict>;
+                             c10::ScalarType, c10::Device, c10::Layout, c10::MemoryFormat, Ellipsis,
+                             QualifiedName, Node*, List, Tuple, Slice, Dict>;
 
   Argument() : value_(None{}) {}
   template <typename T>
-    requires is_alternative<std::decay_t<T>, Value>
-  Argument(T&& value)  // NOLINT: literals convert to arguments on purpose
+  requires is_alternative<std::decay_t<T>, Value> Argument(
+      T&& value)  // NOLINT: literals convert to arguments on purpose
       : value_(std::in_place_type<std::decay_t<T>>, std::forward<T>(value)) {}
   Argument(int value) : value_(static_cast<std::int64_t>(value)) {}  // NOLINT
   Argument(const char* text) : value_(std::string(text)) {}          // NOLINT

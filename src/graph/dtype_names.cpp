@@ -56,9 +56,12 @@ struct DtypeAlias {
 };
 
 constexpr std::array kAliases = {
-    DtypeAlias{"float", ScalarType::Float},   DtypeAlias{"double", ScalarType::Double},
-    DtypeAlias{"half", ScalarType::Half},     DtypeAlias{"long", ScalarType::Long},
-    DtypeAlias{"int", ScalarType::Int},       DtypeAlias{"short", ScalarType::Short},
+    DtypeAlias{"float", ScalarType::Float},
+    DtypeAlias{"double", ScalarType::Double},
+    DtypeAlias{"half", ScalarType::Half},
+    DtypeAlias{"long", ScalarType::Long},
+    DtypeAlias{"int", ScalarType::Int},
+    DtypeAlias{"short", ScalarType::Short},
     DtypeAlias{"cfloat", ScalarType::ComplexFloat},
     DtypeAlias{"cdouble", ScalarType::ComplexDouble},
     DtypeAlias{"chalf", ScalarType::ComplexHalf},
@@ -70,10 +73,10 @@ struct LayoutRow {
 };
 
 constexpr std::array kLayouts = {
-    LayoutRow{c10::kStrided, "strided"},        LayoutRow{c10::kSparse, "sparse_coo"},
-    LayoutRow{c10::kSparseCsr, "sparse_csr"},   LayoutRow{c10::kSparseCsc, "sparse_csc"},
-    LayoutRow{c10::kSparseBsr, "sparse_bsr"},   LayoutRow{c10::kSparseBsc, "sparse_bsc"},
-    LayoutRow{c10::kMkldnn, "_mkldnn"},         LayoutRow{c10::kJagged, "jagged"},
+    LayoutRow{c10::kStrided, "strided"},      LayoutRow{c10::kSparse, "sparse_coo"},
+    LayoutRow{c10::kSparseCsr, "sparse_csr"}, LayoutRow{c10::kSparseCsc, "sparse_csc"},
+    LayoutRow{c10::kSparseBsr, "sparse_bsr"}, LayoutRow{c10::kSparseBsc, "sparse_bsc"},
+    LayoutRow{c10::kMkldnn, "_mkldnn"},       LayoutRow{c10::kJagged, "jagged"},
 };
 
 struct MemoryFormatRow {
@@ -130,9 +133,8 @@ std::optional<c10::Layout> layout_from_name(std::string_view name) {
 }
 
 std::string_view memory_format_name(c10::MemoryFormat format) {
-  return require(
-      look_up(kMemoryFormats, &MemoryFormatRow::format, format, &MemoryFormatRow::name),
-      "memory format");
+  return require(look_up(kMemoryFormats, &MemoryFormatRow::format, format, &MemoryFormatRow::name),
+                 "memory format");
 }
 
 std::optional<c10::MemoryFormat> memory_format_from_name(std::string_view name) {

@@ -210,8 +210,8 @@ std::unique_ptr<Graph> Graph::clone() const {
   twin.reserve(nodes_.size());
   auto translate = [&](Node& node) -> Argument { return twin.at(&node); };
   for (const Node& node : nodes_) {
-    auto position = copy->nodes_.emplace(copy->nodes_.end(), Node::Key(), node.op_, node.name_,
-                                         node.target_);
+    auto position =
+        copy->nodes_.emplace(copy->nodes_.end(), Node::Key(), node.op_, node.name_, node.target_);
     position->position_ = position;
     copy->by_name_.emplace(position->name_, &*position);
     position->meta = node.meta;

@@ -63,8 +63,7 @@ c10::ScalarType inferred_dtype(const Argument& values) {
 }
 
 // Sizes of nested lists; every list of one level must be equally long.
-std::vector<SizeExpr> shape_of(const Source& source, const Expression& at,
-                               const Argument& values) {
+std::vector<SizeExpr> shape_of(const Source& source, const Expression& at, const Argument& values) {
   if (values.get_if<List>() == nullptr && values.get_if<Tuple>() == nullptr) return {};
   const auto& items = values.items();
   std::vector<SizeExpr> inner;

@@ -222,12 +222,10 @@ class ForwardReader {
     Node* object = args[0].node();
     if (object == nullptr) throw error(current, "expected a tensor on the left");
     std::string_view name;
-    const bool names_result = next != nullptr && next->kind == Statement::Kind::assign &&
-                              next->targets.size() == 1 &&
-                              next->targets[0]->kind == Kind::name &&
-                              next->value->kind == Kind::name &&
-                              values_.contains(next->value->text) &&
-                              values_.at(next->value->text) == object;
+    const bool names_result =
+        next != nullptr && next->kind == Statement::Kind::assign && next->targets.size() == 1 &&
+        next->targets[0]->kind == Kind::name && next->value->kind == Kind::name &&
+        values_.contains(next->value->text) && values_.at(next->value->text) == object;
     if (names_result) name = next->targets[0]->text;
     Node& node = call_function(function, std::move(args), {}, name);
     if (names_result) {
@@ -257,7 +255,8 @@ class ForwardReader {
     }
     Argument value = make_value(*current.value, target.text);
     Node* node = value.node();
-    if (node == nullptr) throw error(*current.value, "expected a call, an attribute or an operator");
+    if (node == nullptr)
+      throw error(*current.value, "expected a call, an attribute or an operator");
     annotate(*node, current.annotation);
     values_[target.text] = node;
   }
@@ -285,8 +284,8 @@ class ForwardReader {
     for (std::size_t i = 0; i < targets.children.size(); ++i) {
       const Expression& target = *targets.children[i];
       if (target.kind != Kind::name) throw error(target, "expected a name");
-      Node& item = call_function("operator.getitem", {tuple, static_cast<std::int64_t>(i)}, {},
-                                 target.text);
+      Node& item =
+          call_function("operator.getitem", {tuple, static_cast<std::int64_t>(i)}, {}, target.text);
       values_[target.text] = &item;
     }
   }
@@ -308,8 +307,8 @@ class ForwardReader {
 
   Node& call_function(std::string function, std::vector<Argument> args,
                       std::vector<NamedArgument> kwargs, std::string_view name) {
-    Node& node = graph_.call_function(Target(std::move(function)), std::move(args),
-                                      std::move(kwargs), name);
+    Node& node =
+        graph_.call_function(Target(std::move(function)), std::move(args), std::move(kwargs), name);
     finish(node);
     return node;
   }
@@ -353,10 +352,9 @@ class ForwardReader {
       case Kind::call:
         return call(expression, name);
       case Kind::subscript:
-        return &call_function("operator.getitem",
-                              {read_value(*expression.children[0]),
-                               read_value(*expression.children[1])},
-                              {}, name);
+        return &call_function(
+            "operator.getitem",
+            {read_value(*expression.children[0]), read_value(*expression.children[1])}, {}, name);
       case Kind::unary:
         return operation(expression, Form::unary, name);
       case Kind::binary:
@@ -412,9 +410,8 @@ class ForwardReader {
 
   Argument attribute(const Expression& expression, std::string_view name) {
     if (auto path = attribute_path(expression)) return &get_attr(expression, *path, name);
-    return &call_function("getattr",
-                          {read_value(*expression.children[0]), std::string(expression.text)}, {},
-                          name);
+    return &call_function(
+        "getattr", {read_value(*expression.children[0]), std::string(expression.text)}, {}, name);
   }
 
   Argument call(const Expression& expression, std::string_view name) {
@@ -442,13 +439,12 @@ class ForwardReader {
     }
     const std::string dotted = python::dotted_name(callee);
     const bool is_method =
-        callee.kind == Kind::attribute &&
-        (dotted.empty() || values_.contains(root_name(callee)));
+        callee.kind == Kind::attribute && (dotted.empty() || values_.contains(root_name(callee)));
     if (is_method) {
       args.push_back(read_value(*callee.children[0]));
       read_arguments();
-      Node& node = graph_.call_method(std::string(callee.text), std::move(args),
-                                      std::move(kwargs), name);
+      Node& node =
+          graph_.call_method(std::string(callee.text), std::move(args), std::move(kwargs), name);
       finish(node);
       return &node;
     }
@@ -484,7 +480,8 @@ class ModuleReader {
       if (statement.kind == Statement::Kind::class_def && find_forward(statement) != nullptr) {
         last = &statement;
       }
-      if (statement.kind != Statement::Kind::assign || statement.value->kind != Kind::call) continue;
+      if (statement.kind != Statement::Kind::assign || statement.value->kind != Kind::call)
+        continue;
       const Expression& target = *statement.targets[0];
       auto found = classes_.find(python::dotted_name(*statement.value->children[0]));
       if (target.kind == Kind::name && target.text == "mod" && found != classes_.end()) {

@@ -40,7 +40,8 @@ void read_environment(PassOptions& options) {
       if (name.empty()) continue;
       if (std::ranges::find(kPasses, name, &Pass::name) == std::end(kPasses)) {
         std::string known;
-        for (const Pass& pass : kPasses) known += (known.empty() ? "" : ", ") + std::string(pass.name);
+        for (const Pass& pass : kPasses)
+          known += (known.empty() ? "" : ", ") + std::string(pass.name);
         throw UserError("ASSAY_DISABLE_PASSES: there is no pass '" + std::string(name) + "'",
                         "the passes are " + known);
       }

@@ -49,9 +49,7 @@ struct ArgumentPrinter {
   void operator()(c10::ScalarType value) const { (out += "torch.") += dtype_name(value); }
   void operator()(c10::Device value) const { out += device_text(value); }
   void operator()(c10::Layout value) const { (out += "torch.") += layout_name(value); }
-  void operator()(c10::MemoryFormat value) const {
-    (out += "torch.") += memory_format_name(value);
-  }
+  void operator()(c10::MemoryFormat value) const { (out += "torch.") += memory_format_name(value); }
   void operator()(const Ellipsis&) const { out += "..."; }
   void operator()(const QualifiedName& value) const { out += value.name; }
   void operator()(Node* value) const { out += value->name(); }
@@ -215,7 +213,8 @@ bool append_in_place(std::string& out, const Node& node) {
 
 // A comment must stay on its line, whatever the user's file is called.
 std::string one_line(std::string text) {
-  std::ranges::replace_if(text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  std::ranges::replace_if(
+      text, [](char c) { return c == '\n' || c == '\r'; }, ' ');
   while (text.ends_with(' ')) text.pop_back();
   return text;
 }

@@ -31,10 +31,12 @@ constexpr std::array<std::string_view, 47> kPunctuation = {
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned lead = byte(0);
-  const std::size_t length = lead < 0x80 ? 1 : lead < 0xC2 ? 0 : lead < 0xE0 ? 2
-                             : lead < 0xF0                                   ? 3
-                             : lead < 0xF5                                   ? 4
-                                                                             : 0;
+  const std::size_t length = lead < 0x80   ? 1
+                             : lead < 0xC2 ? 0
+                             : lead < 0xE0 ? 2
+                             : lead < 0xF0 ? 3
+                             : lead < 0xF5 ? 4
+                                           : 0;
   if (length == 0 || length > text.size()) return 0;
   for (std::size_t i = 1; i < length; ++i) {
     if ((byte(i) & 0xC0U) != 0x80U) return 0;
@@ -209,9 +211,9 @@ class Lexer {
 
   void read_number() {
     const std::size_t begin = position_;
-    const bool has_base =
-        peek() == '0' && std::string_view("xXoObB").find(peek(1)) != std::string_view::npos &&
-        peek(1) != '\0';
+    const bool has_base = peek() == '0' &&
+                          std::string_view("xXoObB").find(peek(1)) != std::string_view::npos &&
+                          peek(1) != '\0';
     if (has_base) position_ += 2;
     while (true) {
       const char c = peek();
@@ -253,10 +255,9 @@ class Lexer {
 
   void read_punctuation() {
     const std::string_view rest = std::string_view(text_).substr(position_);
-    const auto* found = std::ranges::find_if(
-        kPunctuation, [&](std::string_view candidate) {
-          return candidate.front() == rest.front() && rest.starts_with(candidate);
-        });
+    const auto* found = std::ranges::find_if(kPunctuation, [&](std::string_view candidate) {
+      return candidate.front() == rest.front() && rest.starts_with(candidate);
+    });
     if (found == kPunctuation.end()) {
       throw source_.error(position_, 1, std::string("unexpected character '") + peek() + "'");
     }

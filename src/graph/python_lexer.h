@@ -23,8 +23,16 @@ struct Source {
                   const std::string& hint = {}) const;
 };
 
-enum class TokenKind : std::uint8_t { name, number, string, punctuation, newline, indent, dedent,
-                                      end };
+enum class TokenKind : std::uint8_t {
+  name,
+  number,
+  string,
+  punctuation,
+  newline,
+  indent,
+  dedent,
+  end
+};
 
 struct Token {
   TokenKind kind;

@@ -9,15 +9,15 @@ namespace {
 
 // Sorted, for binary search.
 constexpr std::array<std::string_view, 35> kKeywords = {
-    "False",  "None",   "True",     "and",   "as",     "assert", "async",    "await",  "break",
-    "class",  "continue", "def",    "del",   "elif",   "else",   "except",   "finally", "for",
-    "from",   "global", "if",       "import", "in",    "is",     "lambda",   "nonlocal", "not",
-    "or",     "pass",   "raise",    "return", "try",   "while",  "with",     "yield"};
+    "False", "None",     "True",  "and",    "as",   "assert", "async",  "await",    "break",
+    "class", "continue", "def",   "del",    "elif", "else",   "except", "finally",  "for",
+    "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
+    "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield"};
 static_assert(std::ranges::is_sorted(kKeywords));
 
 constexpr std::array<std::string_view, 14> kReserved = {
-    "device", "dict",  "getattr", "inf",  "math",   "max",    "min",
-    "nan",    "operator", "self", "slice", "tensor", "torch", "tuple"};
+    "device", "dict",     "getattr", "inf",   "math",   "max",   "min",
+    "nan",    "operator", "self",    "slice", "tensor", "torch", "tuple"};
 static_assert(std::ranges::is_sorted(kReserved));
 
 bool is_letter(char c) {
@@ -35,9 +35,7 @@ bool is_python_identifier(std::string_view text) {
   return !std::ranges::binary_search(kKeywords, text);
 }
 
-bool is_reserved_name(std::string_view text) {
-  return std::ranges::binary_search(kReserved, text);
-}
+bool is_reserved_name(std::string_view text) { return std::ranges::binary_search(kReserved, text); }
 
 std::string python_identifier(std::string_view wish) {
   std::string name;

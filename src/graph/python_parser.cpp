@@ -117,8 +117,8 @@ class Parser {
 
   // ---- expressions ----
   Expression& make(Kind kind, std::size_t offset) {
-    Expression* made = std::pmr::polymorphic_allocator<Expression>(module_.arena.get())
-                           .new_object<Expression>();
+    Expression* made =
+        std::pmr::polymorphic_allocator<Expression>(module_.arena.get()).new_object<Expression>();
     made->kind = kind;
     made->offset = offset;
     return *made;
@@ -151,8 +151,7 @@ class Parser {
 
   template <typename Item>
   std::span<const Item> keep(std::span<const Item> items) {
-    Item* copy =
-        std::pmr::polymorphic_allocator<Item>(module_.arena.get()).allocate(items.size());
+    Item* copy = std::pmr::polymorphic_allocator<Item>(module_.arena.get()).allocate(items.size());
     std::uninitialized_copy(items.begin(), items.end(), copy);
     return {copy, items.size()};
   }
@@ -284,8 +283,8 @@ class Parser {
 
   std::string_view comparison_operator() {
     if (!at(TokenKind::punctuation) && !at(TokenKind::name)) return {};
-    static constexpr std::array<std::string_view, 6> kOperators = {"==", "!=", "<", ">", "<=",
-                                                                   ">="};
+    static constexpr std::array<std::string_view, 6> kOperators = {"==", "!=", "<",
+                                                                   ">",  "<=", ">="};
     if (at(TokenKind::punctuation) &&
         std::ranges::find(kOperators, token().text) != kOperators.end()) {
       return tokens_[next_++].text;
@@ -543,8 +542,10 @@ class Parser {
     if (is_imaginary) --end;
     double value = 0;
     auto [float_end, float_error] = std::from_chars(begin, end, value);
-    const bool is_integer_text = std::all_of(begin, end, [](char c) { return c >= '0' && c <= '9'; });
-    if (float_end != end || (is_integer_text && !is_imaginary) || float_error == std::errc::invalid_argument) {
+    const bool is_integer_text =
+        std::all_of(begin, end, [](char c) { return c >= '0' && c <= '9'; });
+    if (float_end != end || (is_integer_text && !is_imaginary) ||
+        float_error == std::errc::invalid_argument) {
       throw bad();
     }
     if (float_error == std::errc::result_out_of_range) throw bad();

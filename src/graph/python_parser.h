@@ -20,27 +20,27 @@ namespace assay::graph::python {
 /// A node of the tree: plain data, never destroyed one by one.
 struct Expression {
   enum class Kind : std::uint8_t {
-    name,         // text
-    integer,      // magnitude
-    floating,     // number
-    imaginary,    // number
-    string,       // value
+    name,       // text
+    integer,    // magnitude
+    floating,   // number
+    imaginary,  // number
+    string,     // value
     none,
-    boolean,      // magnitude 0 or 1
+    boolean,  // magnitude 0 or 1
     ellipsis,
-    attribute,    // children[0] . text
-    call,         // children[0] ( children[1..], keywords )
-    subscript,    // children[0] [ children[1] ]
-    slice,        // children: lower, upper, step (nullptr where absent)
+    attribute,  // children[0] . text
+    call,       // children[0] ( children[1..], keywords )
+    subscript,  // children[0] [ children[1] ]
+    slice,      // children: lower, upper, step (nullptr where absent)
     tuple,
     list,
-    dict,         // children: key, value, key, value, ...
-    unary,        // text children[0]
-    binary,       // children[0] text children[1]
-    compare,      // children[0] text children[1]
-    starred,      // *children[0]
-    missing,      // `<lambda>()`: what stock PyTorch prints for a subgraph it could not write
-    opaque,       // anything else: lambda, comprehension, conditional, f-string; text says which
+    dict,     // children: key, value, key, value, ...
+    unary,    // text children[0]
+    binary,   // children[0] text children[1]
+    compare,  // children[0] text children[1]
+    starred,  // *children[0]
+    missing,  // `<lambda>()`: what stock PyTorch prints for a subgraph it could not write
+    opaque,   // anything else: lambda, comprehension, conditional, f-string; text says which
   };
   struct Keyword {
     std::string_view name;  // empty for **mapping
@@ -71,7 +71,7 @@ struct Statement {
     if_block,    // value: the condition; body
     import,      // text only
     pass,
-    other,       // text only, and body for a compound statement
+    other,  // text only, and body for a compound statement
   };
   struct Parameter {
     std::string_view name;

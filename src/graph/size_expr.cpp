@@ -119,8 +119,8 @@ std::int64_t SizeExpr::evaluate(const SymbolValues& symbols) const {
     }
     return found->second;
   }
-  auto result = apply(tree_->operation, tree_->left.evaluate(symbols),
-                      tree_->right.evaluate(symbols));
+  auto result =
+      apply(tree_->operation, tree_->left.evaluate(symbols), tree_->right.evaluate(symbols));
   if (!result) throw UserError("the size '" + str() + "' overflows or divides by zero");
   return *result;
 }
@@ -136,8 +136,8 @@ std::string SizeExpr::str(int outer_precedence) const {
   const auto& [operation, name, left, right] = *tree_;
   if (operation == Operation::symbol) return name;
   if (operation == Operation::minimum || operation == Operation::maximum) {
-    return (operation == Operation::minimum ? "Min(" : "Max(") + left.str(0) + ", " +
-           right.str(0) + ")";
+    return (operation == Operation::minimum ? "Min(" : "Max(") + left.str(0) + ", " + right.str(0) +
+           ")";
   }
   const auto [text, precedence] = spelling(operation);
   // Left-associative, except power, which Python reads from the right.
@@ -152,9 +152,8 @@ bool operator==(const SizeExpr& left, const SizeExpr& right) {
     return left.is_constant() && right.is_constant() && left.value_ == right.value_;
   }
   if (left.tree_ == right.tree_) return true;
-  return left.tree_->operation == right.tree_->operation &&
-         left.tree_->name == right.tree_->name && left.tree_->left == right.tree_->left &&
-         left.tree_->right == right.tree_->right;
+  return left.tree_->operation == right.tree_->operation && left.tree_->name == right.tree_->name &&
+         left.tree_->left == right.tree_->left && left.tree_->right == right.tree_->right;
 }
 
 }  // namespace assay::graph

@@ -17,8 +17,18 @@ using SymbolValues = std::map<std::string, std::int64_t, std::less<>>;
 
 class SizeExpr {
  public:
-  enum class Operation { constant, symbol, add, subtract, multiply, floor_divide, modulo, power,
-                         minimum, maximum };
+  enum class Operation {
+    constant,
+    symbol,
+    add,
+    subtract,
+    multiply,
+    floor_divide,
+    modulo,
+    power,
+    minimum,
+    maximum
+  };
 
   SizeExpr(std::int64_t value = 0) : value_(value) {}  // NOLINT: sizes read best as plain numbers
   static SizeExpr symbol(std::string name);

@@ -16,9 +16,8 @@ bool is_dotted_name(std::string_view text, bool allow_numbers) {
   while (true) {
     const auto dot = text.find('.');
     const std::string_view part = text.substr(0, dot);
-    const bool is_number = !part.empty() && std::ranges::all_of(part, [](char c) {
-      return c >= '0' && c <= '9';
-    });
+    const bool is_number =
+        !part.empty() && std::ranges::all_of(part, [](char c) { return c >= '0' && c <= '9'; });
     if (!is_python_identifier(part) && !(allow_numbers && is_number)) return false;
     if (dot == std::string_view::npos) return true;
     text.remove_prefix(dot + 1);

@@ -28,8 +28,7 @@ std::optional<std::filesystem::path> find_store(const ReproFile& file,
                                                 const InputOptions& options) {
   if (options.save_directory) return options.save_directory;
   if (!file.save_directory) return std::nullopt;
-  const std::filesystem::path beside =
-      std::filesystem::path(file.source->file).parent_path();
+  const std::filesystem::path beside = std::filesystem::path(file.source->file).parent_path();
   const std::filesystem::path written(*file.save_directory);
   std::error_code ignored;
   for (const auto& candidate :
@@ -100,8 +99,8 @@ class InputLoader {
 
   void note_made_up() {
     if (result_.made_up_storages == 0) return;
-    const std::string count = std::to_string(result_.made_up_storages) + " of " +
-                              std::to_string(file_.storages.size());
+    const std::string count =
+        std::to_string(result_.made_up_storages) + " of " + std::to_string(file_.storages.size());
     std::string why = "the file has only their shapes";
     if (!first_missing_.empty()) {
       why = "storage " + first_missing_ + " is not in " +

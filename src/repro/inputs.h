@@ -1,4 +1,5 @@
-/// \file Makes the inputs a repro file describes: from its storages, or as stock PyTorch makes them.
+/// \file Makes the inputs a repro file describes: from its storages, or as stock PyTorch makes
+/// them.
 #pragma once
 
 #include <cstdint>

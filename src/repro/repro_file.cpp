@@ -209,8 +209,7 @@ class FileReader {
         function.parameters.empty() ? "reader" : std::string(function.parameters[0].name);
     for (const Statement& statement : function.body) {
       if (statement.kind == Statement::Kind::pass) continue;
-      if (statement.kind == Statement::Kind::expression &&
-          statement.value->kind == Kind::string) {
+      if (statement.kind == Statement::Kind::expression && statement.value->kind == Kind::string) {
         continue;  // stock PyTorch describes unsupported inputs in a string
       }
       const bool is_call = statement.value != nullptr && statement.value->kind == Kind::call &&
@@ -229,8 +228,7 @@ class FileReader {
     const Call call(source_, *statement.value);
     const std::string callee = call.callee();
     if (callee == reader + ".storage") {
-      if (statement.kind != Statement::Kind::assign ||
-          statement.targets[0]->kind != Kind::name) {
+      if (statement.kind != Statement::Kind::assign || statement.targets[0]->kind != Kind::name) {
         throw error(*statement.value, "expected 'name = reader.storage(...)'");
       }
       storages_[std::string(statement.targets[0]->text)] = file_.storages.size();
@@ -261,9 +259,8 @@ class FileReader {
     if (!is_plain) throw call.error(call.required(0, "storage_hash"), "not a storage's hash");
     made.bytes = call.size(call.required(1, "nbytes"));
     made.device = call.device(Call::kKeywordOnly, "device");
-    made.dtype_hint =
-        call.constant<c10::ScalarType>(Call::kKeywordOnly, "dtype_hint", "a dtype")
-            .value_or(c10::ScalarType::Float);
+    made.dtype_hint = call.constant<c10::ScalarType>(Call::kKeywordOnly, "dtype_hint", "a dtype")
+                          .value_or(c10::ScalarType::Float);
     return made;
   }
 
@@ -284,8 +281,8 @@ class FileReader {
       made.meta.strides = graph::contiguous_strides(made.meta.sizes);
     }
     constexpr std::size_t kOnly = Call::kKeywordOnly;
-    made.meta.dtype = call.constant<c10::ScalarType>(kOnly, "dtype", "a dtype")
-                          .value_or(c10::ScalarType::Float);
+    made.meta.dtype =
+        call.constant<c10::ScalarType>(kOnly, "dtype", "a dtype").value_or(c10::ScalarType::Float);
     made.meta.device = file_.storages[made.storage].device;
     made.meta.requires_grad = call.flag("requires_grad", false);
     made.is_leaf = call.flag("is_leaf", true);
@@ -389,7 +386,8 @@ class FileReader {
         throw UserError(
             source_.file + ": nothing says what the input '" + placeholder->name() + "' is",
             "expected def load_args(reader), args = [...], or an annotation such as "
-            "'" + placeholder->name() + ": \"f32[8, 16]\"'");
+            "'" +
+                placeholder->name() + ": \"f32[8, 16]\"'");
       }
     }
   }

@@ -76,15 +76,15 @@ struct ReproFile {
 
   Stage stage = Stage::unknown;
   std::string command = "run";
-  std::string accuracy = "False";        ///< As written: False, True, '' or 'strict'.
+  std::string accuracy = "False";  ///< As written: False, True, '' or 'strict'.
   std::string tracing_mode = "real";
   std::string check_string;
-  std::string backend;                   ///< After dynamo: the compiler the file names.
+  std::string backend;  ///< After dynamo: the compiler the file names.
   bool autocast = false;
   std::optional<std::string> save_directory;  ///< As written in the file.
   std::vector<Setting> config;
   std::vector<Setting> environment;
-  std::string header;                    ///< `# torch version: ...` comments.
+  std::string header;  ///< `# torch version: ...` comments.
 };
 
 /// Reads and parses a file. Throws `UserError` if it cannot be read or is not a repro file.

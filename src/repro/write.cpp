@@ -67,8 +67,8 @@ class FileWriter {
         if (!is_written[tensor->storage]) storage_line(tensor->storage);
         is_written[tensor->storage] = true;
       }
-      out_ += "    " + std::visit([this](const auto& input) { return line(input); },
-                                  file_.inputs[i]);
+      out_ +=
+          "    " + std::visit([this](const auto& input) { return line(input); }, file_.inputs[i]);
       out_ += "  # " + placeholders[i]->name() + "\n";
     }
     if (file_.inputs.empty()) out_ += "    pass\n";
@@ -87,8 +87,8 @@ class FileWriter {
   }
 
   static std::string line(const TensorInput& input) {
-    std::string text = "reader.tensor(buf" + std::to_string(input.storage) + ", " +
-                       size_tuple(input.meta.sizes);
+    std::string text =
+        "reader.tensor(buf" + std::to_string(input.storage) + ", " + size_tuple(input.meta.sizes);
     if (!(input.meta.strides == graph::contiguous_strides(input.meta.sizes))) {
       text += ", " + size_tuple(input.meta.strides);
     }
@@ -117,19 +117,21 @@ class FileWriter {
     const std::string directory = file_.save_directory ? quote(*file_.save_directory) : "None";
     out_ += "if __name__ == '__main__':\n";
     if (file_.stage == Stage::after_dynamo) {
-      out_ += "    from torch._dynamo.repro.after_dynamo import run_repro\n"
-              "    run_repro(mod, load_args, accuracy=" +
-              file_.accuracy + ", command=" + quote(file_.command) + ",\n        save_dir=" +
-              directory + ", autocast=" + (file_.autocast ? "True" : "False") +
-              ", backend=" + (file_.backend.empty() ? "None" : quote(file_.backend)) + ")\n";
+      out_ +=
+          "    from torch._dynamo.repro.after_dynamo import run_repro\n"
+          "    run_repro(mod, load_args, accuracy=" +
+          file_.accuracy + ", command=" + quote(file_.command) +
+          ",\n        save_dir=" + directory + ", autocast=" + (file_.autocast ? "True" : "False") +
+          ", backend=" + (file_.backend.empty() ? "None" : quote(file_.backend)) + ")\n";
       return;
     }
-    out_ += "    from torch._dynamo.repro.after_aot import run_repro\n"
-            "    with torch.no_grad():\n"
-            "        run_repro(mod, load_args, accuracy=" +
-            file_.accuracy + ", command=" + quote(file_.command) + ", save_dir=" + directory +
-            ", tracing_mode=" + quote(file_.tracing_mode) + ", check_str=" +
-            (file_.check_string.empty() ? "None" : quote(file_.check_string)) + ")\n";
+    out_ +=
+        "    from torch._dynamo.repro.after_aot import run_repro\n"
+        "    with torch.no_grad():\n"
+        "        run_repro(mod, load_args, accuracy=" +
+        file_.accuracy + ", command=" + quote(file_.command) + ", save_dir=" + directory +
+        ", tracing_mode=" + quote(file_.tracing_mode) +
+        ", check_str=" + (file_.check_string.empty() ? "None" : quote(file_.check_string)) + ")\n";
   }
 
   const ReproFile& file_;
@@ -148,8 +150,7 @@ void add_tensor_inputs(ReproFile& file, const std::vector<at::Tensor>& tensors,
   std::map<const c10::StorageImpl*, std::size_t> known;
   for (const at::Tensor& tensor : tensors) {
     const c10::Storage& storage = tensor.storage();
-    auto [found, is_new] =
-        known.try_emplace(storage.unsafeGetStorageImpl(), file.storages.size());
+    auto [found, is_new] = known.try_emplace(storage.unsafeGetStorageImpl(), file.storages.size());
     if (is_new) {
       StorageSpec spec;
       spec.bytes = static_cast<std::int64_t>(storage.nbytes());

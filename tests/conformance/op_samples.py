@@ -64,16 +64,16 @@ def _documented_function(op: Any) -> Any:
 def spellings(op: Any) -> list[Spelling]:
     """Every function and method that an entry of op_db is about."""
     found: dict[str, Callable[..., Any]] = {}
-    functions = [op.op, *(alias.op for alias in op.aliases)]
+    functions: list[Any] = [op.op, *(alias.op for alias in op.aliases)]
     for function in [*functions, op.operator_variant, op.inplace_operator_variant]:
         if function is not None and (name := _function_name(function)):
             found.setdefault(name, function)
     if callable(documented := _documented_function(op)) and not op.name.startswith("torch."):
         found.setdefault(f"torch.{op.name}", documented)
-    for method in (op.method_variant, op.inplace_variant):
-        method_name = getattr(method, "__name__", "")
-        if method is not None and getattr(torch.Tensor, method_name, None) is method:
-            found.setdefault(f".{method_name}", method)
+    for variant in (op.method_variant, op.inplace_variant):
+        method = getattr(torch.Tensor, getattr(variant, "__name__", ""), None)
+        if method is not None and method is variant:
+            found.setdefault(f".{method.__name__}", method)
     return [Spelling(name, function) for name, function in found.items()]
 
 

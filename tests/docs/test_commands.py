@@ -17,8 +17,7 @@ from pathlib import Path
 
 import pytest
 from support.command import BINARY, ROOT, environment
-
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+from support.pages import PAGES, blocks
 
 TIME = re.compile(r"\d+(\.\d+)? (us|ms|s)\b")
 THREADS = re.compile(r"\d+ threads?\b")
@@ -33,20 +32,6 @@ class Command:
 
     def __str__(self) -> str:
         return f"{self.page.name}:{self.line}"
-
-
-def blocks(page: Path, language: str) -> list[tuple[int, list[str]]]:
-    """The fenced blocks of a page in one language: the number of the first line, and the lines."""
-    found = []
-    lines = page.read_text().splitlines()
-    start = None
-    for i, line in enumerate(lines):
-        if start is None and line == f"```{language}":
-            start = i + 1
-        elif start is not None and line == "```":
-            found.append((start + 1, lines[start:i]))
-            start = None
-    return found
 
 
 def commands() -> list[Command]:

@@ -21,9 +21,9 @@ TEST(Annotation, StridesAndDeviceMayBeLeftOut) {
 }
 
 TEST(Annotation, TextReadsBack) {
-  for (const char* text : {"f32[][]cpu", "b8[4, 0][1, 1]cpu", "bf16[2][1]cuda:0",
-                           "f64[3, 4][1, 3]cpu requires_grad", "Sym(s0)", "Sym(2*s0)",
-                           "(f32[4][1]cpu, (i64[4][1]cpu, Sym(3)), ?)", "()"}) {
+  for (const char* text :
+       {"f32[][]cpu", "b8[4, 0][1, 1]cpu", "bf16[2][1]cuda:0", "f64[3, 4][1, 3]cpu requires_grad",
+        "Sym(s0)", "Sym(2*s0)", "(f32[4][1]cpu, (i64[4][1]cpu, Sym(3)), ?)", "()"}) {
     const auto value = parse_annotation(text);
     ASSERT_TRUE(value) << text;
     EXPECT_EQ(annotation_text(*value), text);

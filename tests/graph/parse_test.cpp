@@ -41,11 +41,11 @@ TEST(Parse, ATorchLevelGraph) {
     seen.push_back(std::string(to_string(node.op())) + " " + node.name() + " " +
                    node.target().name());
   }
-  EXPECT_EQ(seen, (std::vector<std::string>{
-                      "placeholder l_x_ L_x_", "placeholder l_w_ L_w_",
-                      "call_function linear torch._C._nn.linear", "call_method view view",
-                      "call_function y operator.getitem", "call_function z operator.sub",
-                      "output output output"}));
+  EXPECT_EQ(seen,
+            (std::vector<std::string>{"placeholder l_x_ L_x_", "placeholder l_w_ L_w_",
+                                      "call_function linear torch._C._nn.linear",
+                                      "call_method view view", "call_function y operator.getitem",
+                                      "call_function z operator.sub", "output output output"}));
 }
 
 TEST(Parse, NestedCallsBecomeNodes) {
@@ -130,13 +130,13 @@ INSTANTIATE_TEST_SUITE_P(
         BadText{"        a = torch.relu(x y)\n", "expected ',' or ')' in the call but found 'y'"},
         BadText{"        a = torch.relu(x)\n", "forward() has no return statement"},
         BadText{"        a = 99999999999999999999\n        return a\n", "not a number"},
-        BadText{"        a = 1\n        return a\n", "expected a call, an attribute or an operator"},
+        BadText{"        a = 1\n        return a\n",
+                "expected a call, an attribute or an operator"},
         BadText{"        import os\n        return x\n", "cannot contain this statement"},
         BadText{"        for i in x:\n            pass\n        return x\n",
                 "cannot contain this statement"},
         BadText{"        a = [i for i in x]\n        return a\n", "cannot contain comprehension"},
-        BadText{"        a = torch.relu(lambda: x)\n        return a\n",
-                "cannot contain lambda"},
+        BadText{"        a = torch.relu(lambda: x)\n        return a\n", "cannot contain lambda"},
         BadText{"        a = x if y else x\n        return a\n",
                 "cannot contain conditional expression"},
         BadText{"        a = torch.relu(**x)\n        return a\n", "cannot contain **"},
@@ -157,7 +157,10 @@ TEST(Parse, ATooDeepExpressionIsRefused) {
 }
 
 TEST(Parse, BinaryFilesAreRefused) {
-  EXPECT_NE(refusal(std::string("\x7f" "ELF\x02\x01\0\0", 8)).find("the file is not text: byte 0x7f"),
+  EXPECT_NE(refusal(std::string("\x7f"
+                                "ELF\x02\x01\0\0",
+                                8))
+                .find("the file is not text: byte 0x7f"),
             std::string::npos);
   EXPECT_NE(refusal("x = '\xff\xfe'").find("not text"), std::string::npos);
   EXPECT_NE(refusal("").find("no graph found"), std::string::npos);

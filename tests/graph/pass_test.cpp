@@ -10,7 +10,8 @@ namespace assay::graph {
 namespace {
 
 std::unique_ptr<Graph> graph_of(const std::string& parameters, const std::string& body) {
-  return parse("class Repro(torch.nn.Module):\n    def forward(self, " + parameters + "):\n" + body);
+  return parse("class Repro(torch.nn.Module):\n    def forward(self, " + parameters + "):\n" +
+               body);
 }
 
 std::string body_after(Graph& graph, const PassOptions& options = aten::pass_options()) {

@@ -14,8 +14,8 @@ TEST(Print, LooksLikeFx) {
   Graph graph;
   Node& x = graph.placeholder("primals_1");
   Node& permuted = graph.call_function("torch.ops.aten.permute.default", {&x, List{{1, 0}}});
-  Node& sum = graph.call_function("torch.ops.aten.add.Tensor", {&permuted, &permuted},
-                                  {{"alpha", 0.5}});
+  Node& sum =
+      graph.call_function("torch.ops.aten.add.Tensor", {&permuted, &permuted}, {{"alpha", 0.5}});
   graph.set_output(Tuple{{&sum}});
   EXPECT_EQ(print(graph),
             "class Repro(torch.nn.Module):\n"
@@ -63,15 +63,40 @@ TEST(Print, EveryArgumentReadsBack) {
   Graph graph;
   Node& x = graph.placeholder("x");
   const double inf = std::numeric_limits<double>::infinity();
-  const std::vector<Argument> arguments = {
-      None{}, true, false, 0, -1, INT64_MIN, INT64_MAX, 1.5, -0.0, inf, -inf,
-      std::numeric_limits<double>::quiet_NaN(), 1e300, std::complex<double>(1, -2),
-      std::complex<double>(-0.0, inf), "text with 'quotes' and \\", "", "ünï",
-      c10::ScalarType::Float, c10::ScalarType::BFloat16, c10::Device(c10::DeviceType::CPU),
-      c10::Device(c10::DeviceType::CUDA, 1), c10::kStrided, c10::MemoryFormat::ChannelsLast,
-      Ellipsis{}, QualifiedName{"torch.per_tensor_affine"}, &x, List{{}}, List{{1, &x, None{}}},
-      Tuple{{}}, Tuple{{1}}, Tuple{{1, Tuple{{&x}}}}, Slice{{1, None{}, &x}},
-      Dict{{"a", "b c"}, {1, List{{&x}}}}};
+  const std::vector<Argument> arguments = {None{},
+                                           true,
+                                           false,
+                                           0,
+                                           -1,
+                                           INT64_MIN,
+                                           INT64_MAX,
+                                           1.5,
+                                           -0.0,
+                                           inf,
+                                           -inf,
+                                           std::numeric_limits<double>::quiet_NaN(),
+                                           1e300,
+                                           std::complex<double>(1, -2),
+                                           std::complex<double>(-0.0, inf),
+                                           "text with 'quotes' and \\",
+                                           "",
+                                           "ünï",
+                                           c10::ScalarType::Float,
+                                           c10::ScalarType::BFloat16,
+                                           c10::Device(c10::DeviceType::CPU),
+                                           c10::Device(c10::DeviceType::CUDA, 1),
+                                           c10::kStrided,
+                                           c10::MemoryFormat::ChannelsLast,
+                                           Ellipsis{},
+                                           QualifiedName{"torch.per_tensor_affine"},
+                                           &x,
+                                           List{{}},
+                                           List{{1, &x, None{}}},
+                                           Tuple{{}},
+                                           Tuple{{1}},
+                                           Tuple{{1, Tuple{{&x}}}},
+                                           Slice{{1, None{}, &x}},
+                                           Dict{{"a", "b c"}, {1, List{{&x}}}}};
   Node& call = graph.call_function("torch.some_function", arguments,
                                    {{"first", Tuple{{1, 2}}}, {"second", &x}});
   graph.set_output(Dict{{"result", "nothing"}, {&call, None{}}});

@@ -30,9 +30,9 @@ TEST(SizeExpr, SymbolsEvaluate) {
 }
 
 TEST(SizeExpr, TextReadsBackAsTheSameExpression) {
-  for (const char* text : {"s0", "32*s77", "(s0 + 1)*(s1 - 2)", "s0//2//3", "s0//(2*s1)",
-                           "2**(s0 + 1)", "(s0 % 4) + 1", "s0 - (s1 - s2)", "Min(s0, 3)*2",
-                           "s0*(-2)"}) {
+  for (const char* text :
+       {"s0", "32*s77", "(s0 + 1)*(s1 - 2)", "s0//2//3", "s0//(2*s1)", "2**(s0 + 1)",
+        "(s0 % 4) + 1", "s0 - (s1 - s2)", "Min(s0, 3)*2", "s0*(-2)"}) {
     const SizeExpr size = parse_size(text);
     EXPECT_EQ(parse_size(size.str()), size) << text << " printed as " << size.str();
   }

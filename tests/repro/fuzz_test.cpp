@@ -1,6 +1,6 @@
-// Mutates valid files 10,000 times with a fixed seed: whatever comes out is parsed or refused with a
-// UserError, and what is parsed prints to something that parses again. Run it under the sanitizers
-// (make asan-test) to see memory errors.
+// Mutates valid files 10,000 times with a fixed seed: whatever comes out is parsed or refused with
+// a UserError, and what is parsed prints to something that parses again. Run it under the
+// sanitizers (make asan-test) to see memory errors.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -65,10 +65,36 @@ class Mutator {
   }
 
   void edit(std::string& text) {
-    static constexpr std::array<std::string_view, 30> kPieces = {
-        "(", ")", "[", "]", "'", "\"", "\"\"\"", "\\", "\n", "    ", "\t", ":", ",", "=", ";",
-        "-", "**", "99999999999999999999", "9223372036854775807", "0x", "1e999", "None", "self.",
-        "torch.", "lambda x:", "*", "#", "\xff", "\0", "s0"};
+    static constexpr std::array<std::string_view, 30> kPieces = {"(",
+                                                                 ")",
+                                                                 "[",
+                                                                 "]",
+                                                                 "'",
+                                                                 "\"",
+                                                                 "\"\"\"",
+                                                                 "\\",
+                                                                 "\n",
+                                                                 "    ",
+                                                                 "\t",
+                                                                 ":",
+                                                                 ",",
+                                                                 "=",
+                                                                 ";",
+                                                                 "-",
+                                                                 "**",
+                                                                 "99999999999999999999",
+                                                                 "9223372036854775807",
+                                                                 "0x",
+                                                                 "1e999",
+                                                                 "None",
+                                                                 "self.",
+                                                                 "torch.",
+                                                                 "lambda x:",
+                                                                 "*",
+                                                                 "#",
+                                                                 "\xff",
+                                                                 "\0",
+                                                                 "s0"};
     switch (below(6)) {
       case 0:
         text[below(text.size())] = static_cast<char>(below(256));

@@ -52,7 +52,8 @@ TEST(Inputs, IntegersAreZero) {
 TEST(Inputs, StridesOffsetsGradAndLeaf) {
   const at::Tensor tensor = only_input(
       "    b = reader.storage(None, 80)\n"
-      "    reader.tensor(b, (2, 3), (1, 2), storage_offset=3, requires_grad=True, is_leaf=False)\n");
+      "    reader.tensor(b, (2, 3), (1, 2), storage_offset=3, requires_grad=True, "
+      "is_leaf=False)\n");
   EXPECT_EQ(tensor.strides().vec(), (std::vector<std::int64_t>{1, 2}));
   EXPECT_EQ(tensor.storage_offset(), 3);
   EXPECT_TRUE(tensor.requires_grad());
@@ -89,8 +90,7 @@ TEST(Inputs, WhatCannotBeIsRefused) {
   EXPECT_NE(refusal(storage + "    reader.tensor(b, (9223372036854775807, 2), (2, 2))\n")
                 .find("beyond its storage"),
             std::string::npos);
-  EXPECT_NE(refusal(storage + "    reader.tensor(b, (-1,))\n").find("negative"),
-            std::string::npos);
+  EXPECT_NE(refusal(storage + "    reader.tensor(b, (-1,))\n").find("negative"), std::string::npos);
   EXPECT_NE(refusal("    b = reader.storage(None, 9000000000000000000)\n    reader.tensor(b, ())\n")
                 .find("more than this machine has"),
             std::string::npos);

@@ -17,7 +17,8 @@ constexpr std::uint64_t kGraphs = 300;
 
 void expect_round_trip(const ReproFile& file, const std::string& what) {
   const auto again = graph::parse(graph::print(*file.graph));
-  EXPECT_EQ(graph::difference(*file.graph, *again), "") << what << "\n" << graph::print(*file.graph);
+  EXPECT_EQ(graph::difference(*file.graph, *again), "") << what << "\n"
+                                                        << graph::print(*file.graph);
   const std::string text = print_repro_file(file);
   const ReproFile read = parse_repro_file(text, what);
   EXPECT_EQ(graph::difference(*file.graph, *read.graph), "") << what;

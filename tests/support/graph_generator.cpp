@@ -61,8 +61,8 @@ class Generator {
   // ---- inputs and attributes ----
 
   at::Tensor random_tensor() {
-    static const std::vector<std::vector<std::int64_t>> kShapes = {{4, 6}, {6}, {4, 1}, {6, 4},
-                                                                   {2, 4, 6}, {}, {6, 6}, {0, 6}};
+    static const std::vector<std::vector<std::int64_t>> kShapes = {{4, 6},    {6}, {4, 1}, {6, 4},
+                                                                   {2, 4, 6}, {},  {6, 6}, {0, 6}};
     const auto& shape = pick(kShapes);
     std::vector<Value> sizes;
     for (std::int64_t size : shape) sizes.emplace_back(c10::IValue(size));
@@ -148,13 +148,11 @@ class Generator {
   }
 
   Attempt propose() {
-    std::vector<std::function<Attempt()>> choices = {[this] { return unary_operator(); },
-                                                     [this] { return unary_operator(); },
-                                                     [this] { return binary_operator(); },
-                                                     [this] { return binary_operator(); },
-                                                     [this] { return reduction(); },
-                                                     [this] { return view_operator(); },
-                                                     [this] { return other_operator(); }};
+    std::vector<std::function<Attempt()>> choices = {
+        [this] { return unary_operator(); },  [this] { return unary_operator(); },
+        [this] { return binary_operator(); }, [this] { return binary_operator(); },
+        [this] { return reduction(); },       [this] { return view_operator(); },
+        [this] { return other_operator(); }};
     if (options_.torch_level) {
       choices.push_back([this] { return torch_function(); });
       choices.push_back([this] { return method(); });
@@ -169,15 +167,15 @@ class Generator {
   }
 
   Attempt unary_operator() {
-    static const std::vector<std::string> kNames = {"relu", "sin",     "cos",  "tanh", "neg",
-                                                    "abs",  "sigmoid", "exp",  "sqrt", "rsqrt",
-                                                    "clone", "sign",   "erf",  "isnan"};
-    return {graph::Op::call_function, "torch.ops.aten." + pick(kNames) + ".default", {tensor()},
-            {}};
+    static const std::vector<std::string> kNames = {"relu",  "sin",     "cos", "tanh", "neg",
+                                                    "abs",   "sigmoid", "exp", "sqrt", "rsqrt",
+                                                    "clone", "sign",    "erf", "isnan"};
+    return {
+        graph::Op::call_function, "torch.ops.aten." + pick(kNames) + ".default", {tensor()}, {}};
   }
 
   Attempt binary_operator() {
-    static const std::vector<std::string> kNames = {"add.Tensor", "sub.Tensor", "mul.Tensor",
+    static const std::vector<std::string> kNames = {"add.Tensor", "sub.Tensor",      "mul.Tensor",
                                                     "div.Tensor", "maximum.default", "le.Tensor"};
     const std::string& name = pick(kNames);
     Attempt made{graph::Op::call_function, "torch.ops.aten." + name, {tensor()}, {}};
@@ -189,43 +187,58 @@ class Generator {
   Attempt reduction() {
     switch (below(4)) {
       case 0:
-        return {graph::Op::call_function, "torch.ops.aten.sum.dim_IntList",
-                {tensor(), graph::List{{-1}}, true}, {}};
+        return {graph::Op::call_function,
+                "torch.ops.aten.sum.dim_IntList",
+                {tensor(), graph::List{{-1}}, true},
+                {}};
       case 1:
-        return {graph::Op::call_function, "torch.ops.aten.mean.dim",
-                {tensor(), graph::List{{0}}}, {}};
+        return {
+            graph::Op::call_function, "torch.ops.aten.mean.dim", {tensor(), graph::List{{0}}}, {}};
       case 2:
-        return {graph::Op::call_function, "torch.ops.aten.amax.default",
-                {tensor(), graph::List{{-1}}, chance(50)}, {}};
+        return {graph::Op::call_function,
+                "torch.ops.aten.amax.default",
+                {tensor(), graph::List{{-1}}, chance(50)},
+                {}};
       default:
-        return {graph::Op::call_function, "torch.ops.aten.var_mean.correction",
-                {tensor(), graph::List{{-1}}}, {{"correction", 0}, {"keepdim", true}}};
+        return {graph::Op::call_function,
+                "torch.ops.aten.var_mean.correction",
+                {tensor(), graph::List{{-1}}},
+                {{"correction", 0}, {"keepdim", true}}};
     }
   }
 
   Attempt view_operator() {
     switch (below(5)) {
       case 0:
-        return {graph::Op::call_function, "torch.ops.aten.permute.default",
-                {tensor(), graph::List{{1, 0}}}, {}};
+        return {graph::Op::call_function,
+                "torch.ops.aten.permute.default",
+                {tensor(), graph::List{{1, 0}}},
+                {}};
       case 1:
-        return {graph::Op::call_function, "torch.ops.aten.view.default",
-                {tensor(), graph::List{{-1, 6}}}, {}};
+        return {graph::Op::call_function,
+                "torch.ops.aten.view.default",
+                {tensor(), graph::List{{-1, 6}}},
+                {}};
       case 2:
-        return {graph::Op::call_function, "torch.ops.aten.slice.Tensor",
-                {tensor(), 0, 1, INT64_MAX}, {}};
+        return {graph::Op::call_function,
+                "torch.ops.aten.slice.Tensor",
+                {tensor(), 0, 1, INT64_MAX},
+                {}};
       case 3:
         return {graph::Op::call_function, "torch.ops.aten.unsqueeze.default", {tensor(), 0}, {}};
       default:
-        return {graph::Op::call_function, "torch.ops.aten.expand.default",
-                {tensor(), graph::List{{4, 6}}}, {}};
+        return {graph::Op::call_function,
+                "torch.ops.aten.expand.default",
+                {tensor(), graph::List{{4, 6}}},
+                {}};
     }
   }
 
   Attempt other_operator() {
     switch (below(6)) {
       case 0:
-        return {graph::Op::call_function, "torch.ops.aten.full.default",
+        return {graph::Op::call_function,
+                "torch.ops.aten.full.default",
                 {graph::List{{}}, scalar()},
                 {{"dtype", c10::ScalarType::Float},
                  {"layout", c10::kStrided},
@@ -235,17 +248,23 @@ class Generator {
         return {graph::Op::call_function, "torch.ops.aten.mm.default", {tensor(), tensor()}, {}};
       case 2: {
         Node* one = tensor();
-        return {graph::Op::call_function, "torch.ops.aten.cat.default",
-                {graph::List{{one, one, tensor()}}}, {}};
+        return {graph::Op::call_function,
+                "torch.ops.aten.cat.default",
+                {graph::List{{one, one, tensor()}}},
+                {}};
       }
       case 3:
         return {graph::Op::call_function, "torch.ops.aten.split.Tensor", {tensor(), 2}, {}};
       case 4:
-        return {graph::Op::call_function, "torch.ops.aten.clone.default", {tensor()},
+        return {graph::Op::call_function,
+                "torch.ops.aten.clone.default",
+                {tensor()},
                 {{"memory_format", c10::MemoryFormat::Contiguous}}};
       default:
-        return {graph::Op::call_function, "torch.ops.aten.index.Tensor",
-                {tensor(), graph::List{{graph::None{}, tensor()}}}, {}};
+        return {graph::Op::call_function,
+                "torch.ops.aten.index.Tensor",
+                {tensor(), graph::List{{graph::None{}, tensor()}}},
+                {}};
     }
   }
 
@@ -254,16 +273,22 @@ class Generator {
       case 0:
         return {graph::Op::call_function, "torch.relu", {tensor()}, {}};
       case 1:
-        return {graph::Op::call_function, "torch.nn.functional.gelu", {tensor()},
+        return {graph::Op::call_function,
+                "torch.nn.functional.gelu",
+                {tensor()},
                 {{"approximate", "tanh"}}};
       case 2:
-        return {graph::Op::call_function, "torch.nn.functional.dropout",
-                {tensor(), 0.25, true, false}, {}};
+        return {graph::Op::call_function,
+                "torch.nn.functional.dropout",
+                {tensor(), 0.25, true, false},
+                {}};
       case 3:
         return {graph::Op::call_function, "torch.where", {tensor(), tensor(), scalar()}, {}};
       default:
-        return {graph::Op::call_function, "torch.cat",
-                {graph::Tuple{{tensor(), tensor()}}}, {{"dim", -1}}};
+        return {graph::Op::call_function,
+                "torch.cat",
+                {graph::Tuple{{tensor(), tensor()}}},
+                {{"dim", -1}}};
     }
   }
 
@@ -286,14 +311,18 @@ class Generator {
     static const std::vector<std::string> kNames = {"add", "sub", "mul", "truediv", "pow", "lt"};
     const std::string target = "operator." + pick(kNames);
     if (!integers_.empty() && chance(30)) {
-      return {graph::Op::call_function, target == "operator.pow" ? "operator.add" : target,
-              {pick(integers_), static_cast<std::int64_t>(1 + below(3))}, {}};
+      return {graph::Op::call_function,
+              target == "operator.pow" ? "operator.add" : target,
+              {pick(integers_), static_cast<std::int64_t>(1 + below(3))},
+              {}};
     }
     if (chance(15)) return {graph::Op::call_function, "operator.neg", {tensor()}, {}};
     if (chance(10)) return {graph::Op::call_function, "getattr", {tensor(), "mT"}, {}};
     if (chance(30)) return {graph::Op::call_function, target, {scalar(), tensor()}, {}};
-    return {graph::Op::call_function, target,
-            {tensor(), chance(50) ? scalar() : Argument(tensor())}, {}};
+    return {graph::Op::call_function,
+            target,
+            {tensor(), chance(50) ? scalar() : Argument(tensor())},
+            {}};
   }
 
   Attempt index() {

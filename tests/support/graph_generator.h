@@ -10,9 +10,9 @@ namespace assay::testing {
 
 struct GeneratorOptions {
   std::uint64_t seed = 0;
-  std::size_t calls = 20;     ///< How many calls to aim for.
-  bool torch_level = true;    ///< Mix in Python-level functions, methods, operators and indexing.
-  bool in_place = true;       ///< Mix in calls that change tensors.
+  std::size_t calls = 20;   ///< How many calls to aim for.
+  bool torch_level = true;  ///< Mix in Python-level functions, methods, operators and indexing.
+  bool in_place = true;     ///< Mix in calls that change tensors.
   bool subgraphs = true;
 };
 

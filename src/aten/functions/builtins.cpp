@@ -56,6 +56,43 @@ Value number_in(const Value& value) {
   return value.is_tensor() ? Value(c10::IValue(value.leaf.toTensor().item())) : value;
 }
 
+Value to_integer(const BoundArguments& arguments) {
+  return c10::IValue(number_to_integer(number_in(arguments["value"])));
+}
+
+Value to_float(const BoundArguments& arguments) {
+  return c10::IValue(number_to_float(number_in(arguments["value"])));
+}
+
+Value to_bool(const BoundArguments& arguments) { return c10::IValue(truth_of(arguments["value"])); }
+
+Value to_index(const BoundArguments& arguments) {
+  const Value number = number_in(arguments["value"]);
+  if (!number.is_int() && !number.is_bool()) {
+    throw UserError("'" + type_name(number) + "' object cannot be interpreted as an integer");
+  }
+  return c10::IValue(number_to_integer(number));
+}
+
+Value round_value(const BoundArguments& arguments) {
+  if (arguments["value"].is_tensor()) throw UserError("type Tensor doesn't define __round__ here");
+  return round_number(arguments["value"], arguments["ndigits"]);
+}
+
+// `b in a`; a tensor looks for the value among all its own.
+Value contains(const BoundArguments& arguments) {
+  const Value& container = arguments["a"];
+  const Value& wanted = arguments["b"];
+  if (container.is_tensor()) {
+    const Value equal = apply_comparison(Comparison::equal, wanted, container);
+    return c10::IValue(tensor_of(equal).any().item<bool>());
+  }
+  for (const Value& item : unpack(container)) {
+    if (truth_of(apply_comparison(Comparison::equal, item, wanted))) return c10::IValue(true);
+  }
+  return c10::IValue(false);
+}
+
 Value read_attribute(const BoundArguments& arguments) {
   const auto default_value = unpack(arguments["default"]);
   if (!default_value.empty()) {
@@ -85,23 +122,10 @@ constexpr std::array kFunctions = std::to_array<TorchFunction>({
        const Value& value = arguments["value"];
        return value.is_tensor() ? run("aten::abs", {value}) : absolute_number(value);
      }},
-    {"int", "value=0",
-     [](const BoundArguments& arguments) -> Value {
-       return c10::IValue(number_to_integer(number_in(arguments["value"])));
-     }},
-    {"float", "value=0.0",
-     [](const BoundArguments& arguments) -> Value {
-       return c10::IValue(number_to_float(number_in(arguments["value"])));
-     }},
-    {"bool", "value=False",
-     [](const BoundArguments& arguments) -> Value {
-       return c10::IValue(truth_of(arguments["value"]));
-     }},
-    {"round", "number, ndigits=None",
-     [](const BoundArguments& arguments) {
-       if (arguments["number"].is_tensor()) throw UserError("type Tensor doesn't define __round__");
-       return round_number(arguments["number"], arguments["ndigits"]);
-     }},
+    {"int", "value=0", to_integer},
+    {"float", "value=0.0", to_float},
+    {"bool", "value=False", to_bool},
+    {"round", "value, ndigits=None", round_value},
     {"pow", "base, exponent",
      [](const BoundArguments& arguments) {
        return apply_operator(BinaryOperation::power, "pow()", arguments["base"],
@@ -121,18 +145,24 @@ constexpr std::array kFunctions = std::to_array<TorchFunction>({
     {"torch.Size", "iterable=()",
      [](const BoundArguments& arguments) { return tuple_of(iterate(arguments["iterable"])); }},
     {"slice", "*bounds", make_slice},
-    {"operator.index", "a",
-     [](const BoundArguments& arguments) -> Value {
-       const Value number = number_in(arguments["a"]);
-       if (!number.is_int() && !number.is_bool()) {
-         throw UserError("'" + type_name(number) + "' object cannot be interpreted as an integer");
-       }
-       return c10::IValue(number_to_integer(number));
-     }},
+    {"operator.index", "value", to_index},
+    {"operator.contains", "a, b", contains},
+});
+
+// What the builtins call, also on plain numbers: FX writes `truediv.__round__()`.
+constexpr std::array kMethods = std::to_array<TorchFunction>({
+    {"__len__", "value", length},
+    {"__int__", "value", to_integer},
+    {"__float__", "value", to_float},
+    {"__bool__", "value", to_bool},
+    {"__index__", "value", to_index},
+    {"__round__", "value, ndigits=None", round_value},
+    {"__contains__", "a, b", contains},
 });
 
 }  // namespace
 
 FunctionTable builtin_functions() { return kFunctions; }
+FunctionTable builtin_methods() { return kMethods; }
 
 }  // namespace assay::aten

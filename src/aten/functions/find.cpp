@@ -39,8 +39,8 @@ const Index& methods() {
   static const Index index = [] {
     Index made;
     for (const FunctionTable table :
-         {cast_methods(), creation_methods(), indexing_methods(), operator_methods(),
-          tensor_methods(), torch_python_methods(), unique_methods()}) {
+         {builtin_methods(), cast_methods(), creation_methods(), indexing_methods(), math_methods(),
+          operator_methods(), tensor_methods(), torch_python_methods(), unique_methods()}) {
       add(made, table);
     }
     return made;

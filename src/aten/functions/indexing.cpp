@@ -110,8 +110,9 @@ Value slice_sequence(const Value& sequence, const Value& slice) {
   const std::int64_t start = clamped(slice.items[0], step > 0 ? lowest : highest);
   const std::int64_t stop = clamped(slice.items[1], step > 0 ? highest : lowest);
   std::vector<Value> taken;
-  for (std::int64_t i = start; step > 0 ? i < stop : i > stop; i += step) {
+  for (std::int64_t i = start; step > 0 ? i < stop : i > stop;) {
     taken.push_back(items[static_cast<std::size_t>(i)]);
+    if (__builtin_add_overflow(i, step, &i)) break;  // a step beyond any list
   }
   const auto kind = sequence.kind == Value::Kind::list ? Value::Kind::list : Value::Kind::tuple;
   return Value::sequence(kind, std::move(taken));

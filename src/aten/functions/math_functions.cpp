@@ -128,8 +128,16 @@ constexpr std::array kFunctions = std::to_array<TorchFunction>({
     {"torch._sym_tanh", "x", apply<std::tanh>},
 });
 
+// What math.floor() and the like call.
+constexpr std::array kMethods = std::to_array<TorchFunction>({
+    {"__floor__", "x", apply_rounding<std::floor>},
+    {"__ceil__", "x", apply_rounding<std::ceil>},
+    {"__trunc__", "x", apply_rounding<std::trunc>},
+});
+
 }  // namespace
 
 FunctionTable math_functions() { return kFunctions; }
+FunctionTable math_methods() { return kMethods; }
 
 }  // namespace assay::aten

@@ -25,7 +25,12 @@ Value iota(const BoundArguments& arguments) {
   const std::int64_t start = arguments.integer("start");
   const std::int64_t step = arguments.integer("step");
   if (step == 0) throw UserError("step must be nonzero");
-  return run("aten::arange", {start, start + arguments.integer("length") * step, step},
+  std::int64_t end = 0;
+  if (__builtin_mul_overflow(arguments.integer("length"), step, &end) ||
+      __builtin_add_overflow(start, end, &end)) {
+    throw UserError("the end of this range does not fit 64 bits");
+  }
+  return run("aten::arange", {start, end, step},
              {{"dtype", arguments["dtype"]}, {"device", arguments["device"]}});
 }
 

@@ -130,6 +130,13 @@ Value concatenate(const Value& left, const Value& right) {
 
 Value repeat_sequence(const Value& sequence, const Value& count) {
   const std::vector<Value> once = unpack(sequence);
+  // A graph's lists are sizes and tensors; a huge one is a mistake or an attack.
+  constexpr std::int64_t kMostItems = 1'000'000;
+  const auto length = static_cast<std::int64_t>(once.size());
+  if (length > 0 && number_to_integer(count) > kMostItems / length) {
+    throw UserError("a list repeated " + std::to_string(number_to_integer(count)) +
+                    " times is too long");
+  }
   std::vector<Value> items;
   for (std::int64_t i = 0; i < number_to_integer(count); ++i) {
     items.insert(items.end(), once.begin(), once.end());

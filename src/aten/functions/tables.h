@@ -34,9 +34,11 @@ FunctionTable torch_python_functions();
 FunctionTable unique_functions();
 
 // Methods of tensors, by their plain names; the first parameter is `self`.
+FunctionTable builtin_methods();
 FunctionTable cast_methods();
 FunctionTable creation_methods();
 FunctionTable indexing_methods();
+FunctionTable math_methods();
 FunctionTable operator_methods();
 FunctionTable tensor_methods();
 FunctionTable torch_python_methods();

@@ -82,20 +82,11 @@ Value unflatten(const BoundArguments& arguments) {
   return run("aten::unflatten", {arguments["self"], arguments["dim"], arguments["sizes"]});
 }
 
-Value round_half_even(const BoundArguments& arguments) {
-  return round_number(arguments["self"], arguments["ndigits"]);
-}
-
 Value is_integer(const BoundArguments& arguments) {
   const Value& self = arguments["self"];
   if (self.is_int() || self.is_bool()) return Operand(true).value;
   const double number = arguments.number("self");
   return Operand(std::isfinite(number) && number == std::floor(number)).value;
-}
-
-Value contains(const BoundArguments& arguments) {
-  const Value equal = run("aten::eq", {arguments["self"], arguments["element"]});
-  return c10::IValue(tensor_of(equal).any().item<bool>());
 }
 
 constexpr std::array kMethods = std::to_array<TorchFunction>({
@@ -132,18 +123,6 @@ constexpr std::array kMethods = std::to_array<TorchFunction>({
     {"dsplit", "self, *where", split_at},
     {"requires_grad_", "self, requires_grad=True", requires_grad_},
     {"unflatten", "self, dim, sizes", unflatten},
-    {"__len__", "self",
-     [](const BoundArguments& arguments) -> Value {
-       const at::Tensor self = arguments.tensor("self");
-       if (self.dim() == 0) throw UserError("len() of a 0-d tensor");
-       return c10::IValue(self.size(0));
-     }},
-    {"__bool__", "self",
-     [](const BoundArguments& arguments) -> Value {
-       return c10::IValue(truth_of(arguments["self"]));
-     }},
-    {"__contains__", "self, element", contains},
-    {"__round__", "self, ndigits=None", round_half_even},
     {"is_integer", "self", is_integer},
 });
 

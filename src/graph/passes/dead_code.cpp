@@ -7,7 +7,8 @@ void remove_dead_code(Graph& graph, PassContext& context) {
   for (auto position = graph.nodes().end(); position != graph.nodes().begin();) {
     --position;
     Node& node = *position;
-    const bool may_go = node.op() == Op::get_attr || (node.is_call() && context.facts().is_pure(node));
+    const bool may_go =
+        node.op() == Op::get_attr || (node.is_call() && context.facts().is_pure(node));
     if (!node.users().empty() || !may_go) continue;
     if (!context.may_apply()) return;
     ++position;
