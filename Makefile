@@ -28,7 +28,7 @@ setup: ## install what is missing: system packages, .venv
 build: setup ## compile libassay, the command, the Python extension and the tests
 	@tools/build $(PRESET) $(JOBS)
 
-demo: build ## build, then watch Assay find and shrink a miscompilation
+demo: build ## build, then take a real repro file through the assay command
 	@test -x examples/demo/run || { echo "examples/demo/run is missing"; exit 1; }
 	@$(RUN) examples/demo/run
 

@@ -30,8 +30,8 @@ def python_names(owner: object) -> list[str]:
 
 def names_in_source(table: str) -> list[str]:
     text = TABLE.read_text()
-    start = text.index(f"constexpr std::array {table} = {{")
-    body = text[start : text.index("};", start)]
+    start = text.index(f"constexpr auto {table} = ")
+    body = text[start : text.index("});", start)]
     return [part.split('"')[1] for part in body.split(",") if '"' in part]
 
 

@@ -43,6 +43,12 @@ class UserError : public std::runtime_error {
   UserErrorDetail detail_;
 };
 
+/// What was asked for exists only in Python, so that no process without it can do it.
+class NeedsPythonError : public UserError {
+ public:
+  using UserError::UserError;
+};
+
 class InternalError : public std::logic_error {
  public:
   explicit InternalError(const std::string& message, const char* file = __builtin_FILE(),

@@ -99,6 +99,22 @@ std::vector<std::string> nearest_names(std::string_view name, const std::vector<
 }
 
 UserError unknown_operator(const std::string& target) {
+  // Another overload of the same operator is the likeliest wish.
+  if (const auto dot = target.rfind('.'); dot != std::string::npos) {
+    std::string qualified = target.substr(0, dot);
+    if (qualified.starts_with(kPrefix)) qualified.erase(0, kPrefix.size());
+    if (const auto first = qualified.find('.'); first != std::string::npos) {
+      qualified.replace(first, 1, "::");
+    }
+    std::string names;
+    for (const c10::OperatorHandle& handle : overloads(qualified)) {
+      names += (names.empty() ? "" : ", ") + python_name(handle);
+    }
+    if (!names.empty()) {
+      return UserError("unknown overload '" + target.substr(0, 200) + "'",
+                       "its overloads are " + names);
+    }
+  }
   std::vector<std::string> known;
   for (const auto& [name, handles] : overload_table()) {
     for (const c10::OperatorHandle& handle : handles) known.push_back(python_name(handle));

@@ -185,12 +185,24 @@ class Run {
     if (is_higher_order(target)) {
       finish(step, run_higher_order(target, arguments(step), plan_));
     } else if (step.resolution.function != nullptr) {
-      finish(step, call(step.resolution, arguments(step), target.name()));
+      finish(step, call_function(*step.resolution.function, arguments(step)));
     } else {
       Match match = match_overload(step.resolution.overloads, arguments(step),
                                    step.resolution.dialect, target.name());
       step.overload.offer(remember_overload(step, match, slots_));
       finish(step, call(std::move(match)));
+    }
+  }
+
+  // A call that cannot be made is an error in the file; one that raises is the program's failure.
+  static Value call_function(const TorchFunction& function, Arguments arguments) {
+    const BoundArguments bound(function.name, function.parameters, std::move(arguments));
+    try {
+      return function.run(bound);
+    } catch (const NeedsPythonError&) {
+      throw;
+    } catch (const UserError& error) {
+      throw std::runtime_error(error.detail().message);
     }
   }
 
@@ -207,14 +219,14 @@ class Run {
       const auto list = container.leaf.toTensorList();
       return c10::IValue(list.get(item_index(step, list.size())));
     }
-    return call(step.resolution, arguments(step), step.node->target().name());
+    return call_function(*step.resolution.function, arguments(step));
   }
 
   static std::size_t item_index(const Step& step, std::size_t size) {
     const auto count = static_cast<std::int64_t>(size);
     if (step.index < -count || step.index >= count) {
-      throw UserError("index " + std::to_string(step.index) + " is out of range for " +
-                      std::to_string(count) + " values");
+      throw std::out_of_range("index " + std::to_string(step.index) + " is out of range for " +
+                              std::to_string(count) + " values");
     }
     return static_cast<std::size_t>(step.index < 0 ? step.index + count : step.index);
   }
@@ -230,6 +242,7 @@ class Run {
 OperatorError::OperatorError(const graph::Node& node, std::string message)
     : std::runtime_error(describe_failure(node, message)),
       node_name_(node.name()),
+      stack_(node.meta.stack),
       call_(graph::print_call(node)),
       message_(std::move(message)) {}
 
@@ -275,8 +288,9 @@ graph::ValueMeta describe(const Value& value) {
   return {};
 }
 
-void propagate_metadata(graph::Graph& graph, std::vector<Value> inputs) {
-  const GraphRunner runner(graph);
+void propagate_metadata(graph::Graph& graph, std::vector<Value> inputs,
+                        const graph::python::Source* source) {
+  const GraphRunner runner(graph, source);
   runner.run(std::move(inputs), [&](const graph::Node& node, const Value& value) {
     if (graph::Node* found = graph.find(node.name()); found == &node) {
       found->meta.value = describe(value);

@@ -25,9 +25,12 @@ class OperatorError : public std::runtime_error {
   const std::string& call() const { return call_; }
   /// The operator's own message, without where it was called from.
   const std::string& message() const { return message_; }
+  /// Where in the user's program the call is, outermost first.
+  const std::vector<graph::StackFrame>& stack() const { return stack_; }
 
  private:
   std::string node_name_;
+  std::vector<graph::StackFrame> stack_;
   std::string call_;
   std::string message_;
 };
@@ -59,6 +62,7 @@ class GraphRunner {
 graph::ValueMeta describe(const Value& value);
 
 /// Runs the graph once and fills in every node's value metadata.
-void propagate_metadata(graph::Graph& graph, std::vector<Value> inputs);
+void propagate_metadata(graph::Graph& graph, std::vector<Value> inputs,
+                        const graph::python::Source* source = nullptr);
 
 }  // namespace assay::aten

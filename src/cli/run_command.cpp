@@ -80,6 +80,13 @@ void print_failure(const RunCommand& command, const repro::ReproFile& file,
                          {"node", error.node_name()},
                          {"call", error.call()},
                          {"message", error.message()}};
+    auto& stack = report["failure"]["stack"] = json::array();
+    for (const graph::StackFrame& frame : error.stack()) {
+      stack.push_back({{"file", frame.file},
+                       {"line", frame.line},
+                       {"function", frame.function},
+                       {"text", frame.text}});
+    }
     std::printf("%s\n", report.dump(2, ' ', false, json::error_handler_t::replace).c_str());
     return;
   }

@@ -80,7 +80,7 @@ bool lacks_shapes(const graph::Graph& graph) {
 std::string find_shapes(repro::ReproFile& file) {
   try {
     const c10::AutoGradMode grad(file.stage != repro::Stage::after_aot);
-    aten::propagate_metadata(*file.graph, repro::load_inputs(file).values);
+    aten::propagate_metadata(*file.graph, repro::load_inputs(file).values, file.source.get());
     return {};
   } catch (const std::exception& error) {
     return error.what();

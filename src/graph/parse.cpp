@@ -4,6 +4,7 @@
 #include <charconv>
 #include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
 
 #include "assay/error.h"
@@ -124,8 +125,8 @@ class ForwardReader {
       comments_.advance_to(current.offset);
       statement_offset_ = current.offset;
       const Statement* next = i + 1 < forward.body.size() ? &forward.body[i + 1] : nullptr;
-      if (in_place(current, next)) {
-        ++i;
+      if (is_in_place(current)) {
+        if (in_place(current, next)) ++i;
       } else {
         statement(current);
       }
@@ -200,8 +201,14 @@ class ForwardReader {
                 "expected 'name = call(...)' or 'return (...)'");
   }
 
+  static bool is_in_place(const Statement& statement) {
+    return statement.kind == Statement::Kind::augmented ||
+           (statement.kind == Statement::Kind::assign && statement.targets.size() == 1 &&
+            statement.targets[0]->kind == Kind::subscript);
+  }
+
   // `x += y;  iadd = x` and `x[i] = y;  setitem = x`: one node whose name the second statement
-  // gives.
+  // gives, if there is one. True if there is.
   bool in_place(const Statement& current, const Statement* next) {
     std::vector<Argument> args;
     std::string function;
@@ -210,14 +217,11 @@ class ForwardReader {
       if (found == nullptr) throw error(current, "unknown in-place operator");
       function = found->function;
       args = {read_value(*current.targets[0]), read_value(*current.value)};
-    } else if (current.kind == Statement::Kind::assign && current.targets.size() == 1 &&
-               current.targets[0]->kind == Kind::subscript) {
+    } else {
       const Expression& target = *current.targets[0];
       function = "operator.setitem";
       args = {read_value(*target.children[0]), read_value(*target.children[1]),
               read_value(*current.value)};
-    } else {
-      return false;
     }
     Node* object = args[0].node();
     if (object == nullptr) throw error(current, "expected a tensor on the left");
@@ -538,6 +542,11 @@ class ModuleReader {
       if (!found) continue;
       if (const auto* module = std::get_if<ModuleAttribute>(&found->value)) {
         if (auto known = classes_.find(module->constructor); known != classes_.end()) {
+          if (!used_classes_.insert(known->first).second) {
+            throw source_.error(statement.offset, statement.end - statement.offset,
+                                "the class '" + module->constructor + "' is used twice",
+                                "give each subgraph a class of its own");
+          }
           found->value = std::shared_ptr<Graph>(read_class(*known->second));
         }
       }
@@ -553,6 +562,7 @@ class ModuleReader {
   const Source& source_;
   const python::Module& module_;
   std::map<std::string_view, const Statement*, std::less<>> classes_;
+  std::set<std::string_view> used_classes_;  // as subgraphs: each once, so that reading is linear
   int nesting_ = 0;
 };
 

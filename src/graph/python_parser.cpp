@@ -212,7 +212,7 @@ class Parser {
   }
 
   const Expression* conditional() {
-    if (at("lambda")) return skip_opaque("lambda");
+    if (at("lambda")) return skip_opaque("a lambda");
     const std::size_t begin = token().offset;
     const Expression* value = boolean_operation();
     if (at("if")) {
@@ -220,12 +220,12 @@ class Parser {
       boolean_operation();
       expect("else");
       expression();
-      return opaque(begin, "conditional expression");
+      return opaque(begin, "a conditional expression");
     }
     if (at(":=")) {
       ++next_;
       expression();
-      return opaque(begin, "assignment expression");
+      return opaque(begin, "an assignment expression");
     }
     return value;
   }
@@ -257,7 +257,7 @@ class Parser {
     const Expression* left = comparison();
     if (!at("and") && !at("or")) return left;
     while (accept("and") || accept("or")) comparison();
-    return opaque(begin, "boolean operation");
+    return opaque(begin, "a boolean operation");
   }
 
   const Expression* comparison() {
@@ -266,7 +266,7 @@ class Parser {
       if (++nesting_ > kMaxDepth) fail("expected a shallower expression");
       comparison();
       --nesting_;
-      return opaque(begin, "boolean operation");
+      return opaque(begin, "a boolean operation");
     }
     const Expression* left = binary(1);
     std::string_view op = comparison_operator();
@@ -278,7 +278,7 @@ class Parser {
     if (comparison_operator().empty()) return result;
     do binary(1);
     while (!comparison_operator().empty());
-    return opaque(begin, "chained comparison");
+    return opaque(begin, "a chained comparison");
   }
 
   std::string_view comparison_operator() {
@@ -328,7 +328,7 @@ class Parser {
     const std::size_t begin = token().offset;
     if (accept("await")) {
       primary();
-      return opaque(begin, "await");
+      return opaque(begin, "an await");
     }
     const Expression* base = primary();
     if (!accept("**")) return base;
@@ -427,7 +427,7 @@ class Parser {
       }
       ++next_;
     }
-    return opaque(begin, "comprehension");
+    return opaque(begin, "a comprehension");
   }
 
   const Expression* atom() {
@@ -508,7 +508,7 @@ class Parser {
       if (!accept(",")) break;
     }
     expect("}");
-    if (!is_dict) return opaque(begin, "set or comprehension");
+    if (!is_dict) return opaque(begin, "a set or comprehension");
     made.children = items.keep();
     return finish(made);
   }
@@ -570,7 +570,7 @@ class Parser {
         throw source_.error(begin, part.text.size() + 1, "bad escape sequence in this string");
       }
     }
-    if (!is_plain) return opaque(begin, "formatted or bytes string");
+    if (!is_plain) return opaque(begin, "a formatted or bytes string");
     const auto kept = keep(std::span<const char>(value));
     made.value = std::string_view(kept.data(), kept.size());
     return finish(made);

@@ -219,7 +219,7 @@ def test_subgraph_whose_body_stock_left_out() -> None:
 
 def test_graph_that_contains_itself(tmp_path: Path) -> None:
     file = graph_file(tmp_path, "y = self.a(x)\nreturn (y,)", constructor="self.a = Repro()")
-    assert_refused(assay("run", file), "subgraphs are nested too deeply")
+    assert_refused(assay("run", file), "the class 'Repro' is used twice")
 
 
 def test_unknown_backend() -> None:

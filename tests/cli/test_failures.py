@@ -54,7 +54,8 @@ def test_message_has_node_call_and_user_stack(name: str, tmp_path: Path) -> None
 
 
 def test_json_describes_the_failure(tmp_path: Path) -> None:
-    body = "mm = torch.ops.aten.mm.default(x, x)\nreturn (mm,)"
+    comment = "# File: model.py:7 in forward, code: y = x @ x\n"
+    body = comment + "mm = torch.ops.aten.mm.default(x, x)\nreturn (mm,)"
     result = assay("run", graph_file(tmp_path, body, inputs='x: "f32[4, 3]"'), "--json")
     assert result.code == 1
     report = result.json()
@@ -65,5 +66,6 @@ def test_json_describes_the_failure(tmp_path: Path) -> None:
         "node": "mm",
         "call": "torch.ops.aten.mm.default(x, x)",
         "message": "mat1 and mat2 shapes cannot be multiplied (4x3 and 4x3)",
+        "stack": [{"file": "model.py", "line": 7, "function": "forward", "text": "y = x @ x"}],
     }
     assert report["inputs"]["original"] is False

@@ -135,10 +135,10 @@ INSTANTIATE_TEST_SUITE_P(
         BadText{"        import os\n        return x\n", "cannot contain this statement"},
         BadText{"        for i in x:\n            pass\n        return x\n",
                 "cannot contain this statement"},
-        BadText{"        a = [i for i in x]\n        return a\n", "cannot contain comprehension"},
-        BadText{"        a = torch.relu(lambda: x)\n        return a\n", "cannot contain lambda"},
+        BadText{"        a = [i for i in x]\n        return a\n", "cannot contain a comprehension"},
+        BadText{"        a = torch.relu(lambda: x)\n        return a\n", "cannot contain a lambda"},
         BadText{"        a = x if y else x\n        return a\n",
-                "cannot contain conditional expression"},
+                "cannot contain a conditional expression"},
         BadText{"        a = torch.relu(**x)\n        return a\n", "cannot contain **"},
         BadText{"        a = self.missing\n        return a\n", "no attribute 'missing'"},
         BadText{"        a = torch.full([], device(type='nowhere'))\n        return a\n",
@@ -146,6 +146,28 @@ INSTANTIATE_TEST_SUITE_P(
         BadText{"        return x\n        return y\n", "after the return"},
         BadText{"      a = 1\n    b = 2\n   c = 3\n", "indentation matches no enclosing block"},
         BadText{"        a = torch.relu(x) $ y\n", "unexpected character '$'"}));
+
+TEST(Parse, AnInPlaceStatementNeedsNoName) {
+  auto graph = parse_body("        x += y\n        x[0] = 1.5\n        return x\n");
+  EXPECT_EQ(graph->size(), 5U);
+  EXPECT_TRUE(graph->find("iadd") != nullptr && graph->find("setitem") != nullptr);
+  EXPECT_EQ(graph->output()->args()[0].node(), graph->find("iadd")) << "x is what += made of it";
+}
+
+// Each class is read once, so that a short file cannot describe a huge graph.
+TEST(Parse, ASubgraphClassIsUsedOnce) {
+  std::string text = "class C0(torch.nn.Module):\n    def forward(self, x):\n        return x\n";
+  for (int i = 1; i < 45; ++i) {
+    const std::string before = "C" + std::to_string(i - 1);
+    text += "class C" + std::to_string(i) +
+            "(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+            "        self.a = " +
+            before + "()\n        self.b = " + before +
+            "()\n"
+            "    def forward(self, x):\n        return x\n";
+  }
+  EXPECT_NE(refusal(text).find("the class 'C0' is used twice"), std::string::npos) << refusal(text);
+}
 
 TEST(Parse, ATooDeepExpressionIsRefused) {
   for (const std::string open : {"(", "[", "-", "not ", "x[", "torch.relu(", "x.y.", "x**", "x+"}) {

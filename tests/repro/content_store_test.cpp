@@ -16,7 +16,7 @@ namespace {
 c10::Storage storage_of(const std::string& bytes) {
   c10::Storage storage(c10::Storage::use_byte_size_t(), static_cast<std::int64_t>(bytes.size()),
                        c10::GetCPUAllocator(), true);
-  std::memcpy(storage.mutable_data(), bytes.data(), bytes.size());
+  if (!bytes.empty()) std::memcpy(storage.mutable_data(), bytes.data(), bytes.size());
   return storage;
 }
 

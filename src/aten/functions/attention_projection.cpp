@@ -1,10 +1,25 @@
 #include "aten/functions/attention_projection.h"
 
+#include <array>
+
+#include "assay/error.h"
 #include "aten/functions/operand.h"
 
 namespace assay::aten {
 
 namespace {
+
+std::vector<at::Tensor> thirds(const at::Tensor& tensor) {
+  auto parts = tensor.chunk(3);
+  if (parts.size() != 3) throw UserError("the attention's weights cannot be cut in three");
+  return parts;
+}
+
+std::array<OptionalTensor, 3> thirds_or_nothing(const OptionalTensor& tensor) {
+  if (!tensor) return {};
+  const auto parts = thirds(*tensor);
+  return {parts[0], parts[1], parts[2]};
+}
 
 // The parts of a projection done in one product, each contiguous.
 std::vector<at::Tensor> separated(const at::Tensor& projection, std::int64_t parts,
@@ -27,13 +42,10 @@ Projected project_packed(const at::Tensor& query, const at::Tensor& key, const a
                          const at::Tensor& weight, const OptionalTensor& bias) {
   const std::int64_t width = query.size(-1);
   if (!key.is_same(value)) {
-    const auto weights = weight.chunk(3);
-    const auto biases = bias ? bias->chunk(3) : std::vector<at::Tensor>();
-    const auto part = [&](std::size_t i) {
-      return biases.empty() ? OptionalTensor() : OptionalTensor(biases[i]);
-    };
-    return {linear(query, weights[0], part(0)), linear(key, weights[1], part(1)),
-            linear(value, weights[2], part(2))};
+    const auto weights = thirds(weight);
+    const auto biases = thirds_or_nothing(bias);
+    return {linear(query, weights[0], biases[0]), linear(key, weights[1], biases[1]),
+            linear(value, weights[2], biases[2])};
   }
   if (query.is_same(key)) {
     const auto parts = separated(linear(query, weight, bias), 3, width);
@@ -56,12 +68,9 @@ Projected project_packed(const at::Tensor& query, const at::Tensor& key, const a
 Projected project_separately(const at::Tensor& query, const at::Tensor& key,
                              const at::Tensor& value, const Projected& weights,
                              const OptionalTensor& bias) {
-  const auto biases = bias ? bias->chunk(3) : std::vector<at::Tensor>();
-  const auto part = [&](std::size_t i) {
-    return biases.empty() ? OptionalTensor() : OptionalTensor(biases[i]);
-  };
-  return {linear(query, weights.query, part(0)), linear(key, weights.key, part(1)),
-          linear(value, weights.value, part(2))};
+  const std::array<OptionalTensor, 3> biases = thirds_or_nothing(bias);
+  return {linear(query, weights.query, biases[0]), linear(key, weights.key, biases[1]),
+          linear(value, weights.value, biases[2])};
 }
 
 }  // namespace assay::aten

@@ -96,7 +96,7 @@ Value contains(const BoundArguments& arguments) {
 Value read_attribute(const BoundArguments& arguments) {
   const auto default_value = unpack(arguments["default"]);
   if (!default_value.empty()) {
-    throw UserError("getattr() with a default needs a Python process");
+    throw NeedsPythonError("getattr() with a default needs a Python process");
   }
   return get_attribute(arguments["object"], arguments.text("name"));
 }

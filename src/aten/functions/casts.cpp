@@ -133,7 +133,7 @@ Value type(const BoundArguments& arguments) {
         return Operand(("torch." + std::string(known.name)).c_str()).value;
       }
     }
-    throw UserError("the type name of this tensor needs a Python process");
+    throw NeedsPythonError("the type name of this tensor needs a Python process");
   }
   Conversion conversion;
   conversion.non_blocking = arguments.truth("non_blocking");

@@ -38,8 +38,8 @@ at::Tensor index_from_list(const Value& list, const at::Tensor& self) {
   const bool is_mask = inferred == at::kBool;
   // Python counts a mask in a list as one dimension however deep it is.
   if (is_mask && holds_sequence(unpack(list).front())) {
-    throw UserError("a nested list of bools as an index needs a Python process",
-                    "make the mask a tensor");
+    throw NeedsPythonError("a nested list of bools as an index needs a Python process",
+                           "make the mask a tensor");
   }
   at::Tensor index = tensor_from_data(list, is_mask ? at::kBool : at::kLong);
   return self.device().is_cpu() ? index : index.to(self.device());
@@ -154,7 +154,8 @@ Value set_item(const BoundArguments& arguments) {
   const Value& object = arguments["a"];
   if (!object.is_tensor()) {
     // Other names may hold the same list or dict; values here are never shared.
-    throw UserError("assigning to an item of a " + type_name(object) + " needs a Python process");
+    throw NeedsPythonError("assigning to an item of a " + type_name(object) +
+                           " needs a Python process");
   }
   const at::Tensor& self = object.leaf.toTensor();
   at::indexing::set_item(self, tensor_indices(arguments["b"], self),

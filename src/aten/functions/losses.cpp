@@ -29,7 +29,7 @@ Pair broadcast(const BoundArguments& arguments) {
 }
 
 at::Tensor checked_weight(const BoundArguments& arguments) {
-  const at::Tensor weight = arguments.tensor("weight");
+  at::Tensor weight = arguments.tensor("weight");
   if (weight.sizes() != arguments.tensor("input").sizes()) {
     throw UserError("Weights and input must have the same size.");
   }

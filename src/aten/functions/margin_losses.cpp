@@ -74,7 +74,7 @@ Value triplet_margin_loss(const BoundArguments& arguments) {
 
 Value triplet_margin_with_distance_loss(const BoundArguments& arguments) {
   if (!arguments["distance_function"].is_none()) {
-    throw UserError("a distance function given by the user needs a Python process");
+    throw NeedsPythonError("a distance function given by the user needs a Python process");
   }
   if (arguments.number("margin") <= 0) throw UserError("margin must be greater than 0");
   const at::Tensor anchor = arguments.tensor("anchor");

@@ -1,9 +1,8 @@
 // Normalisation of torch.nn.functional: the operators take their arguments in another order.
 #include <array>
-#include <functional>
-#include <numeric>
 
 #include "aten/functions/operand.h"
+#include "aten/functions/python_numbers.h"
 #include "aten/functions/tables.h"
 
 namespace assay::aten {
@@ -12,10 +11,6 @@ namespace {
 
 // The last argument of these operators is torch.backends.cudnn.enabled, which the CPU ignores.
 constexpr bool kCudnnEnabled = true;
-
-std::int64_t product(at::IntArrayRef sizes) {
-  return std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
-}
 
 void check_values_per_channel(std::int64_t count) {
   if (count == 1) throw UserError("Expected more than 1 value per channel when training");
@@ -28,7 +23,8 @@ Value batch_norm(const BoundArguments& arguments) {
   if (training) {
     const at::IntArrayRef sizes = input.sizes();
     if (sizes.empty()) throw UserError("batch_norm needs an input with a batch dimension");
-    check_values_per_channel(sizes[0] * (sizes.size() > 2 ? product(sizes.slice(2)) : 1));
+    const std::int64_t inside = sizes.size() > 2 ? product_of_sizes(sizes.slice(2)) : 1;
+    check_values_per_channel(multiply_sizes(sizes[0], inside));
     if (eps <= 0.0) throw UserError("batch_norm eps must be positive during training");
   }
   if (eps < 0.0) throw UserError("batch_norm eps must be non-negative");
@@ -40,7 +36,7 @@ Value batch_norm(const BoundArguments& arguments) {
 Value instance_norm(const BoundArguments& arguments) {
   const at::Tensor input = arguments.tensor("input");
   const bool use_input_stats = arguments.truth("use_input_stats");
-  if (use_input_stats && (input.dim() <= 2 || product(input.sizes().slice(2)) == 1)) {
+  if (use_input_stats && (input.dim() <= 2 || product_of_sizes(input.sizes().slice(2)) == 1)) {
     throw UserError("Expected more than 1 spatial element when training");
   }
   return run("aten::instance_norm",
@@ -60,8 +56,8 @@ Value group_norm(const BoundArguments& arguments) {
   if (input.dim() < 2) throw UserError("Expected at least 2 dimensions for input tensor");
   const std::int64_t groups = arguments.integer("num_groups");
   if (groups <= 0) throw UserError("Expected num groups to be greater than 0");
-  check_values_per_channel(input.size(0) * input.size(1) / groups *
-                           product(input.sizes().slice(2)));
+  const std::int64_t images = multiply_sizes(input.size(0), input.size(1)) / groups;
+  check_values_per_channel(multiply_sizes(images, product_of_sizes(input.sizes().slice(2))));
   return run("aten::group_norm", {input, groups, arguments["weight"], arguments["bias"],
                                   arguments["eps"], kCudnnEnabled});
 }
@@ -70,6 +66,7 @@ Value local_response_norm(const BoundArguments& arguments) {
   const at::Tensor input = arguments.tensor("input");
   const std::int64_t size = arguments.integer("size");
   if (input.dim() < 3) throw UserError("Expected 3D or higher dimensionality input");
+  if (size < 1) throw UserError("local_response_norm needs a size of at least 1");
   if (input.numel() == 0) return arguments["input"];
   const std::int64_t before = size / 2;
   const std::int64_t after = (size - 1) / 2;

@@ -86,8 +86,7 @@ Value lp_pool(const BoundArguments& arguments) {
   const at::Tensor mean = run_tensor(with_dims("aten::avg_pool", dims),
                                      {run_tensor("aten::pow", {input, arguments["norm_type"]}),
                                       arguments["kernel_size"], stride, 0, arguments["ceil_mode"]});
-  std::int64_t count = 1;
-  for (const std::int64_t size : repeat_to(arguments["kernel_size"], dims)) count *= size;
+  const std::int64_t count = product_of_sizes(repeat_to(arguments["kernel_size"], dims));
   const at::Tensor total = run_tensor(
       "aten::mul", {mean.sign().mul(mean.abs().relu()), tensor_or_wrapped(Operand(count).value)});
   return run("aten::pow", {total, 1.0 / power});
@@ -103,10 +102,12 @@ Value fractional_max_pool_with_indices(const BoundArguments& arguments) {
     if (ratio.is_none()) {
       throw UserError("fractional_max_pool requires either an output_size or an output_ratio");
     }
+    const std::vector<Value> factors =
+        holds_sequence(ratio) ? unpack(ratio) : std::vector<Value>(dims, ratio);
+    if (factors.size() != dims) throw UserError("output_ratio has the wrong number of elements");
     std::vector<std::int64_t> sizes;
     for (std::int64_t i = 0; i < dims; ++i) {
-      const Value factor =
-          holds_sequence(ratio) ? unpack(ratio).at(static_cast<std::size_t>(i)) : ratio;
+      const Value& factor = factors[static_cast<std::size_t>(i)];
       const Value length = Operand(input.size(i - dims)).value;
       sizes.push_back(number_to_integer(calculate(BinaryOperation::multiply, length, factor)));
     }
@@ -134,18 +135,23 @@ std::vector<std::int64_t> unpooled_size(const BoundArguments& arguments, std::si
   const auto kernel = repeat_to(arguments["kernel_size"], dims);
   const auto stride = arguments["stride"].is_none() ? kernel : repeat_to(arguments["stride"], dims);
   const auto padding = repeat_to(arguments["padding"], dims);
+  if (kernel.size() != dims || stride.size() != dims || padding.size() != dims) {
+    throw UserError("max_unpool: a list has the wrong number of elements");
+  }
   std::vector<std::int64_t> sizes;
   for (std::size_t i = 0; i < dims; ++i) {
     const std::int64_t size =
         input.size(static_cast<std::int64_t>(i) - static_cast<std::int64_t>(dims));
-    sizes.push_back((size - 1) * stride[i] + kernel[i] - 2 * padding[i]);
+    const std::int64_t covered = add_sizes(multiply_sizes(size - 1, stride[i]), kernel[i]);
+    sizes.push_back(add_sizes(covered, multiply_sizes(padding[i], -2)));
   }
   if (arguments["output_size"].is_none()) return sizes;
   auto wanted = integers_of(arguments["output_size"]);
   if (wanted.size() == dims + 2) wanted.erase(wanted.begin(), wanted.begin() + 2);
   if (wanted.size() != dims) throw UserError("output_size has the wrong number of elements");
   for (std::size_t i = 0; i < dims; ++i) {
-    if (wanted[i] <= sizes[i] - stride[i] || wanted[i] >= sizes[i] + stride[i]) {
+    if (wanted[i] <= add_sizes(sizes[i], multiply_sizes(stride[i], -1)) ||
+        wanted[i] >= add_sizes(sizes[i], stride[i])) {
       throw UserError("invalid output_size in dim " + std::to_string(i));
     }
   }

@@ -1,9 +1,7 @@
 #include "aten/functions/prims_pooling.h"
 
-#include <functional>
-#include <numeric>
-
 #include "aten/functions/operand.h"
+#include "aten/functions/python_numbers.h"
 
 namespace assay::aten {
 
@@ -20,8 +18,7 @@ at::Tensor floor_divide(const at::Tensor& tensor, std::int64_t divisor) {
 Tensors unflattened(at::Tensor position, const Sizes& sizes) {
   Tensors positions;
   for (std::size_t i = 0; i + 1 < sizes.size(); ++i) {
-    const std::int64_t inner = std::accumulate(sizes.begin() + static_cast<std::ptrdiff_t>(i) + 1,
-                                               sizes.end(), std::int64_t{1}, std::multiplies<>());
+    const std::int64_t inner = product_of_sizes(at::IntArrayRef(sizes).slice(i + 1));
     const at::Tensor outer = floor_divide(position, inner);
     position = position.sub(outer.mul(inner));
     positions.push_back(outer);
@@ -72,6 +69,8 @@ Value max_pool_with_offsets(const BoundArguments& arguments) {
   const char* op = dims == 2 ? "aten::max_pool2d_with_indices" : "aten::max_pool3d_with_indices";
   const Tensors pooled = tensors_of(run(op, {self, window.kernel, window.stride, window.padding,
                                              window.dilation, arguments["ceil_mode"]}));
+  if (self.dim() < static_cast<std::int64_t>(dims))
+    throw UserError("the input has too few dimensions");
   const Sizes input_size(self.sizes().end() - static_cast<std::ptrdiff_t>(dims),
                          self.sizes().end());
   const Tensors positions = unflattened(pooled[1], input_size);

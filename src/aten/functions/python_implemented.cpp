@@ -10,21 +10,37 @@ namespace assay::aten {
 
 namespace {
 
-using std::string_view_literals::operator""sv;
-
 // Functions of `torch` and `torch.functional`, sorted.
-constexpr std::array kFunctions = {
-    "atleast_1d"sv,     "atleast_2d"sv, "atleast_3d"sv,   "block_diag"sv, "broadcast_tensors"sv,
-    "cartesian_prod"sv, "cdist"sv,      "chain_matmul"sv, "einsum"sv,     "meshgrid"sv,
-    "norm"sv,           "split"sv,      "stft"sv,         "tensordot"sv,  "unique_consecutive"sv,
-};
+constexpr auto kFunctions = std::to_array<std::string_view>({
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "block_diag",
+    "broadcast_tensors",
+    "cartesian_prod",
+    "cdist",
+    "chain_matmul",
+    "einsum",
+    "meshgrid",
+    "norm",
+    "split",
+    "stft",
+    "tensordot",
+    "unique_consecutive",
+});
 
 // Methods of torch.Tensor, sorted.
-constexpr std::array kMethods = {
-    "index"sv,  "istft"sv,     "norm"sv,
-    "resize"sv, "resize_as"sv, "split"sv,
-    "stft"sv,   "unflatten"sv, "unique_consecutive"sv,
-};
+constexpr auto kMethods = std::to_array<std::string_view>({
+    "index",
+    "istft",
+    "norm",
+    "resize",
+    "resize_as",
+    "split",
+    "stft",
+    "unflatten",
+    "unique_consecutive",
+});
 
 static_assert(std::ranges::is_sorted(kFunctions));
 static_assert(std::ranges::is_sorted(kMethods));
@@ -32,11 +48,12 @@ static_assert(std::ranges::is_sorted(kMethods));
 }  // namespace
 
 bool is_python_function(std::string_view name) {
-  for (const std::string_view module : {"torch.functional."sv, "torch.Tensor."sv, "torch."sv}) {
-    if (!name.starts_with(module)) continue;
-    const std::string_view rest = name.substr(module.size());
-    return module == "torch.Tensor."sv ? is_python_method(rest)
-                                       : std::ranges::binary_search(kFunctions, rest);
+  constexpr std::string_view kTensor = "torch.Tensor.";
+  if (name.starts_with(kTensor)) return is_python_method(name.substr(kTensor.size()));
+  for (const std::string_view module : {"torch.functional.", "torch."}) {
+    if (name.starts_with(module)) {
+      return std::ranges::binary_search(kFunctions, name.substr(module.size()));
+    }
   }
   return false;
 }

@@ -44,8 +44,8 @@ UserError too_large() {
                    "Python's integers have no limit, those of a graph have");
 }
 
-UserError unsupported(const char* what) {
-  return UserError(std::string(what) + " needs a Python process");
+NeedsPythonError unsupported(const char* what) {
+  return NeedsPythonError(std::string(what) + " needs a Python process");
 }
 
 std::int64_t integer_power(std::int64_t base, std::int64_t exponent) {
@@ -61,6 +61,7 @@ std::int64_t integer_power(std::int64_t base, std::int64_t exponent) {
 std::int64_t shift_left(std::int64_t left, std::int64_t right) {
   if (right < 0) throw UserError("negative shift count");
   if (left == 0) return 0;
+  if (left == -1 && right == 63) return std::numeric_limits<std::int64_t>::min();
   std::int64_t result = 0;
   if (right >= 63 || __builtin_mul_overflow(left, std::int64_t{1} << right, &result)) {
     throw too_large();
@@ -274,6 +275,24 @@ bool compare_numbers(Comparison comparison, const Value& left, const Value& righ
                             : static_cast<long double>(as_integer(value));
   };
   return compare_ordered(comparison, exact(left), exact(right));
+}
+
+std::int64_t multiply_sizes(std::int64_t left, std::int64_t right) {
+  std::int64_t result = 0;
+  if (__builtin_mul_overflow(left, right, &result)) throw too_large();
+  return result;
+}
+
+std::int64_t add_sizes(std::int64_t left, std::int64_t right) {
+  std::int64_t result = 0;
+  if (__builtin_add_overflow(left, right, &result)) throw too_large();
+  return result;
+}
+
+std::int64_t product_of_sizes(at::IntArrayRef sizes) {
+  std::int64_t result = 1;
+  for (const std::int64_t size : sizes) result = multiply_sizes(result, size);
+  return result;
 }
 
 Value negate_number(const Value& value) {

@@ -4,6 +4,8 @@
 /// never a wrapped number.
 #pragma once
 
+#include <cstdint>
+
 #include "aten/value.h"
 
 namespace assay::aten {
@@ -36,6 +38,11 @@ Value absolute_number(const Value& value);
 Value positive_number(const Value& value);
 /// `~value`.
 Value invert_number(const Value& value);
+
+/// Products and sums of sizes that come from a file; `UserError` if they do not fit 64 bits.
+std::int64_t multiply_sizes(std::int64_t left, std::int64_t right);
+std::int64_t add_sizes(std::int64_t left, std::int64_t right);
+std::int64_t product_of_sizes(at::IntArrayRef sizes);
 
 /// `int(value)`: towards zero.
 std::int64_t number_to_integer(const Value& value);

@@ -1,5 +1,7 @@
 #include "aten/functions/python_operators.h"
 
+#include <algorithm>
+
 #include "assay/error.h"
 #include "aten/functions/operand.h"
 
@@ -122,25 +124,33 @@ Value::Kind sequence_kind(const Value& value) {
   return value.kind == Value::Kind::list ? Value::Kind::list : Value::Kind::tuple;
 }
 
+// A graph's lists are sizes and tensors; a huge one is a mistake or an attack.
+void check_length(std::size_t once, std::size_t times) {
+  constexpr std::size_t kMostItems = 1'000'000;
+  if (once > 0 && times > kMostItems / once) throw UserError("a list or text grows too long");
+}
+
 Value concatenate(const Value& left, const Value& right) {
   std::vector<Value> items = unpack(left);
-  for (Value& item : unpack(right)) items.push_back(std::move(item));
+  std::vector<Value> more = unpack(right);
+  check_length(items.size() + more.size(), 1);
+  for (Value& item : more) items.push_back(std::move(item));
   return Value::sequence(sequence_kind(left), std::move(items));
+}
+
+Value concatenate_text(const Value& left, const Value& right) {
+  const std::string& text = left.leaf.toStringRef();
+  const std::string& more = right.leaf.toStringRef();
+  check_length(text.size() + more.size(), 1);
+  return c10::IValue(text + more);
 }
 
 Value repeat_sequence(const Value& sequence, const Value& count) {
   const std::vector<Value> once = unpack(sequence);
-  // A graph's lists are sizes and tensors; a huge one is a mistake or an attack.
-  constexpr std::int64_t kMostItems = 1'000'000;
-  const auto length = static_cast<std::int64_t>(once.size());
-  if (length > 0 && number_to_integer(count) > kMostItems / length) {
-    throw UserError("a list repeated " + std::to_string(number_to_integer(count)) +
-                    " times is too long");
-  }
+  const std::int64_t times = once.empty() ? 0 : number_to_integer(count);
+  check_length(once.size(), static_cast<std::size_t>(std::max<std::int64_t>(times, 0)));
   std::vector<Value> items;
-  for (std::int64_t i = 0; i < number_to_integer(count); ++i) {
-    items.insert(items.end(), once.begin(), once.end());
-  }
+  for (std::int64_t i = 0; i < times; ++i) items.insert(items.end(), once.begin(), once.end());
   return Value::sequence(sequence_kind(sequence), std::move(items));
 }
 
@@ -227,9 +237,7 @@ Value apply_operator(BinaryOperation operation, std::string_view symbol, const V
   const bool changes_list = in_place && left.kind == Value::Kind::list;
   if (operation == BinaryOperation::add && !changes_list) {
     if (holds_sequence(left) && holds_sequence(right)) return concatenate(left, right);
-    if (left.is_string() && right.is_string()) {
-      return c10::IValue(left.leaf.toStringRef() + right.leaf.toStringRef());
-    }
+    if (left.is_string() && right.is_string()) return concatenate_text(left, right);
   }
   if (operation == BinaryOperation::multiply && !changes_list) {
     const auto is_count = [](const Value& value) { return value.is_int() || value.is_bool(); };

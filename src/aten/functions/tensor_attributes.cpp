@@ -92,7 +92,8 @@ Value get_attribute(const Value& object, std::string_view name) {
     for (const TensorAttribute& attribute : kTensorAttributes) {
       if (attribute.name == name) return attribute.read(object.leaf.toTensor());
     }
-    throw UserError("the attribute '" + std::string(name) + "' of a Tensor needs a Python process");
+    throw NeedsPythonError("the attribute '" + std::string(name) +
+                           "' of a Tensor needs a Python process");
   }
   if (object.kind == Value::Kind::dtype) return dtype_attribute(dtype_of(object), name);
   if (object.is_leaf() && object.leaf.isDevice()) {

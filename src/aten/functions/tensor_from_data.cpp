@@ -20,8 +20,9 @@ at::Scalar number_in(const Value& value, at::ScalarType target) {
   if (value.is_number()) return value.leaf.toScalar();
   const at::Tensor tensor = tensor_of(value);
   if (tensor.dim() != 0) {
-    throw UserError("a tensor from a list of tensors that are not 0-dim needs a Python process",
-                    "torch.stack does the same with any tensors");
+    throw NeedsPythonError(
+        "a tensor from a list of tensors that are not 0-dim needs a Python process",
+        "torch.stack does the same with any tensors");
   }
   if (tensor.is_floating_point() && c10::isIntegralType(target, true)) {
     throw UserError("only integer tensors of a single element can be converted to an index");

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "aten/functions/operand.h"
-#include "aten/functions/python_numbers.h"
 #include "aten/functions/tables.h"
 
 namespace assay::aten {

@@ -5,6 +5,7 @@
 
 #include "aten/functions/forwarded.h"
 #include "aten/functions/operand.h"
+#include "aten/functions/python_numbers.h"
 #include "aten/functions/tables.h"
 #include "aten/functions/tensor_from_data.h"
 
@@ -24,7 +25,7 @@ Value one_list(const Value& given) {
 template <const char* size_parameter>
 Value split(const BoundArguments& arguments) {
   const Value& size = arguments[size_parameter];
-  if (size.is_tensor()) throw UserError("split() by a tensor needs a Python process");
+  if (size.is_tensor()) throw NeedsPythonError("split() by a tensor needs a Python process");
   const char* op = is_integer(size) ? "aten::split" : "aten::split_with_sizes";
   return run(op, {arguments["tensor"], size, arguments["dim"]});
 }
@@ -98,7 +99,8 @@ Value tensordot(const BoundArguments& arguments) {
     first = pair[0];
     second = pair[1];
   } else {
-    throw UserError("tensordot with dims of type " + type_name(dims) + " needs a Python process");
+    throw NeedsPythonError("tensordot with dims of type " + type_name(dims) +
+                           " needs a Python process");
   }
   if (arguments["out"].is_none()) return run("aten::tensordot", {a, b, first, second});
   return run("aten::tensordot", {a, b, first, second}, {{"out", arguments["out"]}});
@@ -132,13 +134,14 @@ Value run_at_least(const BoundArguments& arguments) {
 Value norm(const BoundArguments& arguments) {
   const at::Tensor self = arguments.tensor("input");
   if (self.layout() != at::kStrided)
-    throw UserError("the norm of a sparse tensor needs a Python process");
+    throw NeedsPythonError("the norm of a sparse tensor needs a Python process");
   const Value& p = arguments["p"];
   const Value& dim = arguments["dim"];
   const Operand dims = is_integer(dim) ? Operand(list_of({dim})) : Operand(dim);
   const Value& keepdim = arguments["keepdim"];
   const Value& dtype = arguments["dtype"];
-  if (!arguments["out"].is_none()) throw UserError("norm() with out= needs a Python process");
+  if (!arguments["out"].is_none())
+    throw NeedsPythonError("norm() with out= needs a Python process");
   if (!p.is_string()) {
     const Operand order = p.is_none() ? Operand(2.0) : Operand(p);
     return run("aten::linalg_vector_norm", {self, order, dims, keepdim}, {{"dtype", dtype}});
@@ -200,7 +203,7 @@ Value unravel_index(const BoundArguments& arguments) {
   }
   const std::vector<std::int64_t> shape = repeat_to(arguments["shape"], 1);
   std::vector<std::int64_t> inner(shape.size(), 1);
-  for (std::size_t i = shape.size(); i-- > 1;) inner[i - 1] = inner[i] * shape[i];
+  for (std::size_t i = shape.size(); i-- > 1;) inner[i - 1] = multiply_sizes(inner[i], shape[i]);
   if (std::ranges::any_of(shape, [](std::int64_t size) { return size < 0; })) {
     throw UserError("'shape' cannot have negative values");
   }
