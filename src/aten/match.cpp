@@ -33,9 +33,23 @@ bool may_spread(const c10::FunctionSchema& schema, const CallShape& shape, Diale
          is_size_list(schema.arguments()[list_at]);
 }
 
-// torch.* functions call the tensor `input` where the schema says `self`.
-bool is_named(const c10::Argument& argument, std::string_view keyword) {
-  return argument.name() == keyword || (keyword == "input" && argument.name() == "self");
+// torch.* functions call the tensor `input` where the schema says `self`, and take NumPy's names.
+bool is_named(const c10::Argument& argument, std::string_view keyword, Dialect dialect) {
+  const std::string& name = argument.name();
+  if (name == keyword || (keyword == "input" && name == "self")) return true;
+  if (dialect == Dialect::operator_call) return false;
+  return (keyword == "axis" && name == "dim") || (keyword == "keepdims" && name == "keepdim") ||
+         (keyword == "x2" && name == "other") ||
+         ((keyword == "x" || keyword == "a" || keyword == "x1") && name == "self");
+}
+
+// In Python `out=None` is the same as no `out`.
+Arguments without_empty_out(const Arguments& arguments) {
+  Arguments kept = arguments;
+  std::erase_if(kept.keywords, [](const Keyword& keyword) {
+    return keyword.name == "out" && keyword.value.is_none();
+  });
+  return kept;
 }
 
 CallShape shape_of(const Arguments& arguments) {
@@ -76,7 +90,7 @@ std::optional<std::vector<Binding>> bind_schema(const c10::FunctionSchema& schem
   std::size_t used_keywords = 0;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const auto keyword = std::ranges::find_if(
-        shape.keywords, [&](std::string_view name) { return is_named(wanted[i], name); });
+        shape.keywords, [&](std::string_view name) { return is_named(wanted[i], name, dialect); });
     if (keyword != shape.keywords.end()) {
       if (i < given) {
         why = "argument '" + wanted[i].name() + "' given twice";
@@ -97,8 +111,8 @@ std::optional<std::vector<Binding>> bind_schema(const c10::FunctionSchema& schem
   }
   if (used_keywords == shape.keywords.size()) return bindings;
   for (std::string_view name : shape.keywords) {
-    const bool is_known =
-        std::ranges::any_of(wanted, [&](const auto& argument) { return is_named(argument, name); });
+    const bool is_known = std::ranges::any_of(
+        wanted, [&](const auto& argument) { return is_named(argument, name, dialect); });
     if (!is_known) why = "has no argument '" + std::string(name) + "'";
   }
   return std::nullopt;
@@ -124,6 +138,8 @@ std::optional<Match> match(const c10::OperatorHandle& op, const Arguments& argum
                          : binding.source == Binding::Source::keyword
                              ? arguments.keywords[binding.index].value
                              : arguments.positional[binding.index];
+    // A list that was written as one must win over numbers that may be one.
+    if (is_spread) ++result.cost;
     auto converted = convert(value, schema, i, result.cost);
     if (!converted) {
       why = "argument '" + wanted.name() + "' should be " + wanted.real_type()->annotation_str() +
@@ -137,6 +153,12 @@ std::optional<Match> match(const c10::OperatorHandle& op, const Arguments& argum
 
 Match match_overload(std::span<const c10::OperatorHandle> candidates, const Arguments& arguments,
                      Dialect dialect, const std::string& call) {
+  const bool has_empty_out = std::ranges::any_of(arguments.keywords, [](const Keyword& keyword) {
+    return keyword.name == "out" && keyword.value.is_none();
+  });
+  if (has_empty_out && dialect != Dialect::operator_call) {
+    return match_overload(candidates, without_empty_out(arguments), dialect, call);
+  }
   std::optional<Match> best;
   std::string reasons;
   for (const c10::OperatorHandle& candidate : candidates) {

@@ -70,6 +70,14 @@ const std::vector<c10::OperatorHandle>& overloads(const std::string& qualified_n
   return found == overload_table().end() ? none : found->second;
 }
 
+void check_is_harmless(const c10::OperatorHandle& op) {
+  // Of all operators that libtorch registers this one alone opens (and may create) a file.
+  if (op.operator_name().name == "aten::from_file") {
+    throw UserError("a graph file may not run " + python_name(op) + ": it opens a file",
+                    "make the tensor an input instead");
+  }
+}
+
 std::string python_name(const c10::OperatorHandle& op) {
   const c10::OperatorName& name = op.operator_name();
   std::string text(kPrefix);

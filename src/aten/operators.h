@@ -19,6 +19,10 @@ std::optional<c10::OperatorHandle> find_operator(const graph::Target& target);
 /// Every overload of an operator, given as `aten::add`, sorted by overload name; empty if unknown.
 const std::vector<c10::OperatorHandle>& overloads(const std::string& qualified_name);
 
+/// Throws `UserError` for an operator that reaches out of the process: a graph file is data from
+/// anywhere, and running it must not open files.
+void check_is_harmless(const c10::OperatorHandle& op);
+
 /// `torch.ops.aten.relu.default` for a handle.
 std::string python_name(const c10::OperatorHandle& op);
 

@@ -257,6 +257,7 @@ class Planner {
     if (node.target().is_operator() && find_torch_function(node.target().name()) == nullptr) {
       const auto op = find_operator(node.target());
       if (!op) throw unknown_operator(node.target().name());
+      check_is_harmless(*op);
       Step& step = add_step(Step::Kind::operator_call, node);
       plan_operator(step, node, *op);
       return;

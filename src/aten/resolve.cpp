@@ -74,9 +74,7 @@ Resolution resolve_operator(const graph::Target& target) {
   return {nullptr, all, Dialect::operator_call};
 }
 
-}  // namespace
-
-Resolution resolve(graph::Op op, const graph::Target& target) {
+Resolution find_resolution(graph::Op op, const graph::Target& target) {
   const std::string& name = target.name();
   if (op == graph::Op::call_method) {
     if (const TorchFunction* method = find_torch_method(name)) return {method, {}, {}};
@@ -91,6 +89,14 @@ Resolution resolve(graph::Op op, const graph::Target& target) {
   const bool is_method =
       name.starts_with("torch.Tensor.") || name.starts_with("torch._C._TensorBase.");
   return {nullptr, found, is_method ? Dialect::method : Dialect::function};
+}
+
+}  // namespace
+
+Resolution resolve(graph::Op op, const graph::Target& target) {
+  Resolution found = find_resolution(op, target);
+  for (const c10::OperatorHandle& overload : found.overloads) check_is_harmless(overload);
+  return found;
 }
 
 Value call(const Resolution& resolution, const Arguments& arguments, const std::string& name) {

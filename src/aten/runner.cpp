@@ -189,7 +189,10 @@ class Run {
     } else {
       Match match = match_overload(step.resolution.overloads, arguments(step),
                                    step.resolution.dialect, target.name());
-      step.overload.offer(remember_overload(step, match, slots_));
+      // An `out=None` is dropped before matching, which would shift the remembered positions.
+      const bool has_out =
+          std::ranges::any_of(step.kwargs, [](const auto& kwarg) { return kwarg.first == "out"; });
+      if (!has_out) step.overload.offer(remember_overload(step, match, slots_));
       finish(step, call(std::move(match)));
     }
   }

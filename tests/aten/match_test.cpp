@@ -16,7 +16,9 @@ Value integer(std::int64_t value) { return c10::IValue(value); }
 Value list(std::vector<Value> items) {
   return Value::sequence(Value::Kind::list, std::move(items));
 }
-Value dtype_value(c10::ScalarType type) { return {Value::Kind::dtype, static_cast<std::int64_t>(type)}; }
+Value dtype_value(c10::ScalarType type) {
+  return {Value::Kind::dtype, static_cast<std::int64_t>(type)};
+}
 
 std::string chosen(const std::string& name, const Arguments& arguments,
                    Dialect dialect = Dialect::function) {
@@ -29,14 +31,26 @@ TEST(Match, TheOverloadFollowsTheArguments) {
   EXPECT_EQ(chosen("aten::pow", {{integer(2), tensor()}, {}}), "Scalar");
   EXPECT_EQ(chosen("aten::sum", {{tensor()}, {}}), "");
   EXPECT_EQ(chosen("aten::sum", {{tensor(), integer(1)}, {}}), "dim_IntList");
-  EXPECT_EQ(chosen("aten::view", {{tensor(), dtype_value(c10::ScalarType::Int)}, {}}, Dialect::method),
-            "dtype");
+  EXPECT_EQ(
+      chosen("aten::view", {{tensor(), dtype_value(c10::ScalarType::Int)}, {}}, Dialect::method),
+      "dtype");
 }
 
 TEST(Match, SizesMayBeSpreadInPythonButNotInOperatorCalls) {
   const Arguments spread{{tensor(), integer(3), integer(2)}, {}};
   EXPECT_EQ(call("aten::view", spread, Dialect::method).leaf.toTensor().size(0), 3);
   EXPECT_THROW(call("aten::view", spread, Dialect::operator_call), UserError);
+}
+
+TEST(Match, ANumberIsANumberBeforeItIsAListOfOne) {
+  EXPECT_EQ(chosen("aten::hsplit", {{tensor(), integer(3)}, {}}, Dialect::method), "int");
+}
+
+TEST(Match, NamesOfNumpyAndAnEmptyOut) {
+  const Arguments numpy{{tensor()}, {{"axis", integer(1)}, {"keepdims", c10::IValue(true)}}};
+  EXPECT_EQ(chosen("aten::sum", numpy), "dim_IntList");
+  EXPECT_THROW(chosen("aten::sum", numpy, Dialect::operator_call), UserError);
+  EXPECT_EQ(chosen("aten::mul", {{tensor(), tensor()}, {{"out", Value()}}}), "Tensor");
 }
 
 TEST(Match, OneNumberStandsForAListOfFixedLength) {

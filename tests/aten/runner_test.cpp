@@ -179,6 +179,11 @@ TEST(Runner, WhatCannotRunIsRefusedBeforeAnythingRuns) {
   EXPECT_TRUE(has(error, "argument 'size' should be")) << error;
   error = planning_error("        a = torch.ops.aten.relu.default(y = x)\n        return a\n");
   EXPECT_TRUE(has(error, "argument 'self' is missing")) << error;
+  for (const char* call : {"torch.ops.aten.from_file.default('/tmp/x', True, 4)",
+                           "torch.from_file('/tmp/x', True, 4)"}) {
+    error = planning_error("        a = " + std::string(call) + "\n        return a\n");
+    EXPECT_TRUE(has(error, "it opens a file")) << error;
+  }
   error = planning_error("        a = my_package.function(x)\n        return a\n");
   EXPECT_TRUE(has(error, "'my_package.function' needs a Python process")) << error;
 }

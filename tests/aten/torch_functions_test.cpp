@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <limits>
 
 #include "aten/functions/operand.h"
 #include "aten/resolve.h"

@@ -49,8 +49,9 @@ UNINITIALISED = {
 UNCONVERTIBLE = {"torch.nn.functional.triplet_margin_with_distance_loss"}
 
 
-def needs_python(error: Exception | None) -> bool:
-    return isinstance(error, UserError) and "needs a Python process" in str(error)
+def is_refused(error: Exception | None) -> bool:
+    reasons = ("needs a Python process", "cannot hold a Python object")
+    return isinstance(error, UserError) and any(reason in str(error) for reason in reasons)
 
 
 def is_listed(name: str) -> bool:
@@ -63,11 +64,10 @@ def problem(spelling: Spelling, sample: Any, values: bool) -> str:
     eager = Outcome(spelling.function, args, sample.kwargs)
     found = Outcome(lambda *a, **k: call(spelling.name, *a, **k), args, sample.kwargs)
     if is_listed(spelling.name):
-        is_refused = needs_python(found.error) or isinstance(found.error, TypeError)
-        return "" if is_refused else "works now, take it off the list"
+        return "" if is_refused(found.error) else "works now, take it off the list"
     if eager.error is not None:
         return "" if found.error is not None else f"eager raises {eager.error}"
-    if spelling.name in UNCONVERTIBLE and isinstance(found.error, TypeError):
+    if spelling.name in UNCONVERTIBLE and is_refused(found.error):
         return ""
     return str(found.error) if found.error else found.differs_from(eager, values)
 
