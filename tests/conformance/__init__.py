@@ -1,0 +1,1 @@
+"""Every Python-level function that runs without Python, held against eager."""
