@@ -234,11 +234,22 @@ const Expression* parse_expression(const Source& source, Module& module) {
 }
 
 std::string dotted_name(const Expression& expression) {
-  if (expression.kind == Expression::Kind::name) return std::string(expression.text);
-  if (expression.kind != Expression::Kind::attribute) return {};
-  std::string base = dotted_name(*expression.children[0]);
-  if (base.empty()) return {};
-  return base + "." + std::string(expression.text);
+  std::size_t length = expression.text.size();
+  const Expression* root = &expression;
+  for (; root->kind == Expression::Kind::attribute; root = root->children[0]) {
+    length += 1 + root->children[0]->text.size();
+  }
+  if (root->kind != Expression::Kind::name) return {};
+  // Where the parts stand in the source with nothing but dots between them, which is nearly always,
+  // the name is there already.
+  const char* begin = root->text.data();
+  const char* end = expression.text.data() + expression.text.size();
+  if (end - begin == static_cast<std::ptrdiff_t>(length)) return std::string(begin, end);
+  std::string name(expression.text);
+  for (const Expression* part = &expression; part != root; part = part->children[0]) {
+    name.insert(0, std::string(part->children[0]->text) + ".");
+  }
+  return name;
 }
 
 }  // namespace assay::graph::python

@@ -48,6 +48,12 @@ TEST(Parse, ATorchLevelGraph) {
                                       "call_function z operator.sub", "output output output"}));
 }
 
+TEST(Parse, NamesMayBeSpreadOverLines) {
+  auto graph =
+      parse_body("        a = (torch . nn .\n             functional.relu(x))\n        return a\n");
+  EXPECT_EQ(graph->find("a")->target().name(), "torch.nn.functional.relu");
+}
+
 TEST(Parse, NestedCallsBecomeNodes) {
   auto graph = parse_body("        return torch.relu(x + y).sum()\n");
   EXPECT_EQ(graph->size(), 6U);
