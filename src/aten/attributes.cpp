@@ -19,6 +19,7 @@ void flatten_numbers(const graph::Argument& values, std::vector<graph::Argument>
 
 Value size_list(const std::vector<graph::SizeExpr>& sizes) {
   std::vector<Value> items;
+  items.reserve(sizes.size());
   for (const graph::SizeExpr& size : sizes) items.emplace_back(c10::IValue(size.evaluate({})));
   return Value::sequence(Value::Kind::list, std::move(items));
 }

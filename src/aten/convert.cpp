@@ -165,7 +165,6 @@ std::optional<IValue> convert_to(const Value& value, const c10::Type& type,
       if (value.is_number()) return value.leaf;
       return std::nullopt;
     case TypeKind::FloatType:
-      return to_float(value, cost);
     case TypeKind::SymFloatType:
       return to_float(value, cost);
     case TypeKind::IntType:

@@ -1,7 +1,6 @@
 #include "aten/match.h"
 
 #include <algorithm>
-#include <ranges>
 #include <sstream>
 
 #include "assay/error.h"
@@ -57,8 +56,9 @@ CallShape shape_of(const Arguments& arguments) {
   shape.positional = arguments.positional.size();
   for (const Keyword& keyword : arguments.keywords) shape.keywords.push_back(keyword.name);
   const auto all_integers = [&](std::size_t from) {
-    return std::ranges::all_of(arguments.positional | std::views::drop(from),
-                               [](const Value& value) { return value.is_int(); });
+    const auto& given = arguments.positional;
+    const auto begin = given.begin() + static_cast<std::ptrdiff_t>(std::min(from, given.size()));
+    return std::all_of(begin, given.end(), [](const Value& value) { return value.is_int(); });
   };
   shape.integers_from_first = all_integers(0);
   shape.integers_from_second = all_integers(1);

@@ -63,7 +63,7 @@ class OverloadMemory {
   void offer(std::unique_ptr<const ChosenOverload> choice) const {
     const ChosenOverload* none = nullptr;
     if (chosen_.compare_exchange_strong(none, choice.get(), std::memory_order_acq_rel)) {
-      choice.release();
+      static_cast<void>(choice.release());  // owned by chosen_ now
     }
   }
 

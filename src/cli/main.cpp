@@ -12,7 +12,10 @@
 
 namespace {
 
-using namespace assay;
+namespace cli = assay::cli;
+namespace observe = assay::observe;
+using assay::UserError;
+using assay::UserErrorDetail;
 
 constexpr int kUsageError = 2;
 

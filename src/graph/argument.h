@@ -60,9 +60,9 @@ class Argument {
                              QualifiedName, Node*, List, Tuple, Slice, Dict>;
 
   Argument() : value_(None{}) {}
-  template <typename T>
-  requires is_alternative<std::decay_t<T>, Value> Argument(
-      T&& value)  // NOLINT: literals convert to arguments on purpose
+  // Literals convert to arguments on purpose.
+  template <typename T, std::enable_if_t<is_alternative<std::decay_t<T>, Value>, int> = 0>
+  Argument(T&& value)  // NOLINT
       : value_(std::in_place_type<std::decay_t<T>>, std::forward<T>(value)) {}
   Argument(int value) : value_(static_cast<std::int64_t>(value)) {}  // NOLINT
   Argument(const char* text) : value_(std::string(text)) {}          // NOLINT

@@ -106,9 +106,10 @@ std::string attribute_path(std::string_view target) {
     const std::string part(rest.substr(0, dot));
     rest = dot == std::string_view::npos ? std::string_view() : rest.substr(dot + 1);
     if (is_python_identifier(part)) {
-      path += "." + part;
+      (path += ".") += part;
     } else {
-      path = "getattr(" + path + ", " + python::quote(part) + ")";
+      path.insert(0, "getattr(");
+      ((path += ", ") += python::quote(part)) += ")";
     }
   }
   return path;
