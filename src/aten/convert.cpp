@@ -42,12 +42,6 @@ bool takes_numbers_for_tensors(std::string_view qualified_name) {
   return std::ranges::binary_search(kNames, qualified_name.substr(colons + 1));
 }
 
-bool wants_tensor(const c10::Type& type) {
-  if (type.kind() == TypeKind::TensorType) return true;
-  return type.kind() == TypeKind::OptionalType &&
-         type.expectRef<c10::OptionalType>().getElementType()->kind() == TypeKind::TensorType;
-}
-
 std::optional<IValue> to_tensor(const Value& value, int& cost) {
   if (value.is_tensor()) return value.leaf;
   if (!value.is_number()) return std::nullopt;
@@ -195,6 +189,12 @@ std::optional<IValue> convert_to(const Value& value, const c10::Type& type,
 }
 
 }  // namespace
+
+bool wants_tensor(const c10::Type& type) {
+  if (type.kind() == TypeKind::TensorType) return true;
+  return type.kind() == TypeKind::OptionalType &&
+         type.expectRef<c10::OptionalType>().getElementType()->kind() == TypeKind::TensorType;
+}
 
 std::optional<IValue> convert(const Value& value, const c10::FunctionSchema& schema,
                               std::size_t position, int& cost) {

@@ -18,4 +18,7 @@ namespace assay::aten {
 std::optional<c10::IValue> convert(const Value& value, const c10::FunctionSchema& schema,
                                    std::size_t position, int& cost);
 
+/// True for `Tensor` and `Tensor?`.
+bool wants_tensor(const c10::Type& type);
+
 }  // namespace assay::aten

@@ -97,12 +97,6 @@ OperatorArgument default_operand(const c10::Argument& wanted) {
   return operand;
 }
 
-bool wants_tensor(const c10::Type& type) {
-  if (type.kind() == c10::TypeKind::TensorType) return true;
-  return type.kind() == c10::TypeKind::OptionalType &&
-         type.expectRef<c10::OptionalType>().getElementType()->kind() == c10::TypeKind::TensorType;
-}
-
 template <typename Visit>
 void for_each_slot(const Template& value, const Visit& visit) {
   if (value.slot != kNoSlot) visit(value.slot);
