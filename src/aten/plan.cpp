@@ -1,6 +1,7 @@
 #include "aten/plan.h"
 
 #include <algorithm>
+#include <string_view>
 #include <unordered_set>
 
 #include "assay/error.h"
@@ -424,6 +425,11 @@ std::unique_ptr<const ChosenOverload> remember_overload(const Step& step, const 
     }
     for_each_slot(value,
                   [&](Slot slot) { chosen->kinds.emplace_back(slot, kind_of(slots[slot])); });
+    // What a list holds decides as well, and is not looked at again: choose anew each time.
+    const auto is_simple = [](const auto& entry) {
+      return std::string_view("tnbif").find(entry.second) != std::string_view::npos;
+    };
+    if (!std::ranges::all_of(chosen->kinds, is_simple)) return nullptr;
     auto operand = make_operand(match.op, i, std::move(value));
     internal_check(operand.has_value(), "a constant that matched once matches again");
     chosen->operands.push_back(std::move(*operand));

@@ -121,7 +121,8 @@ UserError located_error(const RunPlan& plan, const graph::Node& node, const User
 std::optional<OperatorArgument> make_operand(const c10::OperatorHandle& op, std::size_t position,
                                              Template value);
 
-/// The operands of the call that `match` chose, for runs with values of the kinds now in `slots`.
+/// The operands of the call that `match` chose, for runs with values of the kinds now in `slots`;
+/// nullptr if the choice depends on more than kinds (the contents of lists).
 std::unique_ptr<const ChosenOverload> remember_overload(const Step& step, const Match& match,
                                                         const std::vector<Value>& slots);
 

@@ -192,7 +192,10 @@ class Run {
       // An `out=None` is dropped before matching, which would shift the remembered positions.
       const bool has_out =
           std::ranges::any_of(step.kwargs, [](const auto& kwarg) { return kwarg.first == "out"; });
-      if (!has_out) step.overload.offer(remember_overload(step, match, slots_));
+      if (!has_out) {
+        auto chosen = remember_overload(step, match, slots_);
+        if (chosen != nullptr) step.overload.offer(std::move(chosen));
+      }
       finish(step, call(std::move(match)));
     }
   }

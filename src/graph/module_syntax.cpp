@@ -50,6 +50,17 @@ c10::ScalarType dtype_from(const Source& source, const Expression& call, c10::Sc
   throw error(source, *given, "expected a dtype such as torch.float32");
 }
 
+c10::Device device_from(const Source& source, const Expression& expression) {
+  const Argument value = constant_from_syntax(source, expression);
+  if (const auto* device = value.get_if<c10::Device>()) return *device;
+  try {
+    if (const auto* name = value.get_if<std::string>()) return c10::Device(*name);
+  } catch (const c10::Error&) {
+    throw error(source, expression, "not a device PyTorch knows");
+  }
+  throw error(source, expression, "expected a device");
+}
+
 // The dtype torch.tensor() would infer.
 c10::ScalarType inferred_dtype(const Argument& values) {
   if (values.get_if<bool>() != nullptr) return c10::ScalarType::Bool;
@@ -86,11 +97,7 @@ std::optional<TensorAttribute> tensor_from(const Source& source, const Expressio
     if (method == "cuda") tensor->meta.device = c10::Device(c10::DeviceType::CUDA);
     if (method == "to" && expression.children.size() == 2 &&
         expression.children[1]->kind == Kind::string) {
-      try {
-        tensor->meta.device = c10::Device(std::string(expression.children[1]->value));
-      } catch (const c10::Error&) {
-        throw error(source, *expression.children[1], "not a device PyTorch knows");
-      }
+      tensor->meta.device = device_from(source, *expression.children[1]);
     }
     return tensor;
   }
@@ -119,6 +126,9 @@ std::optional<TensorAttribute> tensor_from(const Source& source, const Expressio
     return std::nullopt;
   }
   made.meta.strides = contiguous_strides(made.meta.sizes);
+  if (const Expression* device = keyword(expression, "device")) {
+    made.meta.device = device_from(source, *device);
+  }
   return made;
 }
 

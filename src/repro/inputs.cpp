@@ -133,6 +133,8 @@ class InputLoader {
       tensor = tensor.clone();
       adopt();
     }
+    if (input.is_conjugate) tensor.unsafeGetTensorImpl()->_set_conj(true);
+    if (input.is_negative) tensor.unsafeGetTensorImpl()->_set_neg(true);
     return c10::IValue(tensor);
   }
 

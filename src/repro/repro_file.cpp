@@ -50,6 +50,15 @@ class Call {
     return source_.error(at.offset, at.end - at.offset, message);
   }
 
+  /// An argument that we do not know could change what the values are.
+  void refuse_others(std::initializer_list<std::string_view> known) const {
+    for (const auto& keyword : call_.keywords) {
+      if (std::ranges::find(known, keyword.name) == known.end()) {
+        throw error(*keyword.value, "unknown argument '" + std::string(keyword.name) + "'");
+      }
+    }
+  }
+
   SizeExpr size(const Expression& expression) const {
     if (auto size = graph::size_from_syntax(expression)) return std::move(*size);
     throw error(expression, "expected a size");
@@ -286,6 +295,10 @@ class FileReader {
     made.meta.device = file_.storages[made.storage].device;
     made.meta.requires_grad = call.flag("requires_grad", false);
     made.is_leaf = call.flag("is_leaf", true);
+    made.is_conjugate = call.flag("conj", false);
+    made.is_negative = call.flag("neg", false);
+    call.refuse_others({"storage", "shape", "stride", "storage_offset", "dtype", "requires_grad",
+                        "is_leaf", "conj", "neg"});
     if (const Expression* offset = call.argument(kOnly, "storage_offset")) {
       made.storage_offset = call.size(*offset);
     }

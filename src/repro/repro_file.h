@@ -35,6 +35,8 @@ struct TensorInput {
   graph::TensorMeta meta;
   graph::SizeExpr storage_offset;
   bool is_leaf = true;
+  bool is_conjugate = false;  ///< The storage holds the conjugate of the values.
+  bool is_negative = false;   ///< The storage holds the negative of the values.
 };
 
 /// `reader.symint(4, expr='s77')`

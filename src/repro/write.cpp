@@ -98,6 +98,8 @@ class FileWriter {
     if (!(input.storage_offset == graph::SizeExpr(0))) {
       text += ", storage_offset=" + input.storage_offset.str();
     }
+    if (input.is_conjugate) text += ", conj=True";
+    if (input.is_negative) text += ", neg=True";
     if (input.meta.requires_grad) text += ", requires_grad=True";
     return text + (input.is_leaf ? ", is_leaf=True)" : ", is_leaf=False)");
   }
@@ -165,6 +167,8 @@ void add_tensor_inputs(ReproFile& file, const std::vector<at::Tensor>& tensors,
     input.meta.device = tensor.device();
     input.meta.requires_grad = tensor.requires_grad();
     input.is_leaf = tensor.is_leaf();
+    input.is_conjugate = tensor.is_conj();
+    input.is_negative = tensor.is_neg();
     for (std::int64_t size : tensor.sizes()) input.meta.sizes.emplace_back(size);
     for (std::int64_t stride : tensor.strides()) input.meta.strides.emplace_back(stride);
     input.storage_offset = tensor.storage_offset();

@@ -112,6 +112,19 @@ TEST(Parse, AttributesOfTheModule) {
   EXPECT_EQ(difference(*graph, *parse(print(*graph))), "");
 }
 
+TEST(Parse, ADeviceOfAConstantIsKept) {
+  auto graph = parse(
+      "class Repro(torch.nn.Module):\n"
+      "    def __init__(self):\n"
+      "        super().__init__()\n"
+      "        self.register_buffer('c', tensor([1.], device='cuda:0'))\n"
+      "    def forward(self):\n"
+      "        c = self.c\n"
+      "        return c\n");
+  EXPECT_TRUE(std::get<TensorAttribute>(graph->attribute("c")->value).meta.device.is_cuda());
+  EXPECT_EQ(difference(*graph, *parse(print(*graph))), "");
+}
+
 struct BadText {
   const char* body;
   const char* message;

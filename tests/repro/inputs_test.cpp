@@ -60,6 +60,18 @@ TEST(Inputs, StridesOffsetsGradAndLeaf) {
   EXPECT_FALSE(tensor.is_leaf());
 }
 
+TEST(Inputs, ConjugateAndNegativeBits) {
+  const std::string storage = "    b = reader.storage(None, 16)\n";
+  const at::Tensor plain = only_input(storage + "    reader.tensor(b, (4,))\n");
+  const at::Tensor negative = only_input(storage + "    reader.tensor(b, (4,), neg=True)\n");
+  EXPECT_TRUE(negative.is_neg());
+  EXPECT_TRUE(negative.equal(plain.neg()));
+  const at::Tensor conjugate = only_input(
+      "    b = reader.storage(None, 16, dtype_hint=torch.complex64)\n"
+      "    reader.tensor(b, (2,), dtype=torch.complex64, conj=True)\n");
+  EXPECT_TRUE(conjugate.is_conj());
+}
+
 TEST(Inputs, SymbolsGiveSizes) {
   const at::Tensor tensor = only_input(
       "    b = reader.storage(None, 32*s77)\n    reader.tensor(b, (s77, 8))\n", "s77 = 4\n");
@@ -89,6 +101,9 @@ TEST(Inputs, WhatCannotBeIsRefused) {
             std::string::npos);
   EXPECT_NE(refusal(storage + "    reader.tensor(b, (9223372036854775807, 2), (2, 2))\n")
                 .find("beyond its storage"),
+            std::string::npos);
+  EXPECT_NE(refusal(storage + "    reader.tensor(b, (4,), secret=True)\n")
+                .find("unknown argument 'secret'"),
             std::string::npos);
   EXPECT_NE(refusal(storage + "    reader.tensor(b, (-1,))\n").find("negative"), std::string::npos);
   EXPECT_NE(refusal("    b = reader.storage(None, 9000000000000000000)\n    reader.tensor(b, ())\n")
