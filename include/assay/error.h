@@ -49,6 +49,13 @@ class NeedsPythonError : public UserError {
   using UserError::UserError;
 };
 
+/// A program does something that cannot be part of a graph: it reads a tensor's values, or makes a
+/// tensor whose size depends on them. Run eagerly it is fine; see `CompileOptions::fallback`.
+class TraceError : public UserError {
+ public:
+  using UserError::UserError;
+};
+
 class InternalError : public std::logic_error {
  public:
   explicit InternalError(const std::string& message, const char* file = __builtin_FILE(),

@@ -14,8 +14,8 @@ from typing import Any
 
 import torch  # noqa: F401  (loads libtorch, which the extension links)
 
-from assay import _C
-from assay._C import InternalError, OperatorError, SettingsError, UserError
+from assay import _C, aot
+from assay._C import InternalError, OperatorError, SettingsError, TraceError, UserError
 
 __version__: str = _C.version
 
@@ -27,8 +27,11 @@ __all__ = [
     "OperatorError",
     "Repro",
     "SettingsError",
+    "TraceError",
     "UserError",
+    "aot",
     "compile_times",
+    "list_backends",
     "load",
     "parse",
     "set_logs",
@@ -111,3 +114,8 @@ def set_logs(names: str) -> None:
 def compile_times() -> str:
     """A table of how long each phase took so far."""
     return _C.compile_times()
+
+
+def list_backends() -> list[str]:
+    """The names of all backends; ``assay backends`` describes them."""
+    return _C.list_backends()

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "aot.h"
 #include "assay/error.h"
 #include "assay/version.h"
 #include "aten/facts.h"
@@ -143,7 +144,8 @@ PYBIND11_MODULE(_C, module) {
   module.attr("version") = std::string(version);
   module.attr("torch_version") = std::string(torch_version);
 
-  py::register_exception<UserError>(module, "UserError", PyExc_ValueError);
+  const auto user_error = py::register_exception<UserError>(module, "UserError", PyExc_ValueError);
+  py::register_exception<TraceError>(module, "TraceError", user_error);
   py::register_exception<InternalError>(module, "InternalError", PyExc_RuntimeError);
   py::register_exception<aten::OperatorError>(module, "OperatorError", PyExc_RuntimeError);
   py::register_exception<observe::SettingsError>(module, "SettingsError", PyExc_ValueError);
@@ -180,6 +182,8 @@ PYBIND11_MODULE(_C, module) {
            py::arg("text"), py::arg("name") = "<text>")
       .def_property_readonly("code", &RunnerHandle::code)
       .def("__call__", &RunnerHandle::run);
+
+  add_aot(module);
 
   module.def(
       "set_logs", [](const std::string& text) { observe::set_logs(text); }, py::arg("text"));

@@ -35,11 +35,50 @@ class Run {
 
   Value run(std::vector<Value> inputs) {
     take_inputs(std::move(inputs));
+    run_steps();
+    return instantiate(plan_.output, slots_);
+  }
+
+  std::vector<at::Tensor> run_tensors(std::vector<at::Tensor> inputs) {
+    if (inputs.size() != plan_.placeholders.size()) {
+      throw UserError("the graph takes " + std::to_string(plan_.placeholders.size()) + " inputs, " +
+                      std::to_string(inputs.size()) + " given");
+    }
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      slots_[plan_.input_slots[i]].leaf = std::move(inputs[i]);
+    }
+    run_steps();
+    return take_outputs();
+  }
+
+ private:
+  std::vector<at::Tensor> take_outputs() const {
+    const auto tensor_of = [this](const Template& value) -> at::Tensor {
+      const c10::IValue& leaf =
+          value.slot == kNoSlot ? value.constant.leaf : slots_[value.slot].leaf;
+      if (leaf.isNone()) return {};
+      internal_check(leaf.isTensor(), "a graph of tensors returns tensors");
+      return leaf.toTensor();
+    };
+    if (!plan_.output.is_container) {
+      // One tensor, or an empty or constant list.
+      if (plan_.output.slot != kNoSlot) return {tensor_of(plan_.output)};
+      return std::vector<at::Tensor>(plan_.output.constant.items.size());
+    }
+    std::vector<at::Tensor> outputs;
+    outputs.reserve(plan_.output.items.size());
+    for (const Template& item : plan_.output.items) outputs.push_back(tensor_of(item));
+    return outputs;
+  }
+
+  void run_steps() {
     for (const Step& step : plan_.steps) {
       try {
         execute(step);
       } catch (const OperatorError&) {
         throw;
+      } catch (const TraceError& error) {
+        throw TraceError(located_error(plan_, *step.node, error).detail());
       } catch (const UserError& error) {
         throw located_error(plan_, *step.node, error);
       } catch (const c10::Error& error) {
@@ -49,10 +88,8 @@ class Run {
       }
       for (Slot slot : step.released) slots_[slot] = Value();
     }
-    return instantiate(plan_.output, slots_);
   }
 
- private:
   void take_inputs(std::vector<Value> inputs) {
     const std::size_t wanted = plan_.placeholders.size();
     if (inputs.size() > wanted) {
@@ -207,6 +244,8 @@ class Run {
       return function.run(bound);
     } catch (const NeedsPythonError&) {
       throw;
+    } catch (const TraceError&) {
+      throw;
     } catch (const UserError& error) {
       throw std::runtime_error(error.detail().message);
     }
@@ -259,6 +298,11 @@ GraphRunner::GraphRunner(GraphRunner&&) noexcept = default;
 
 Value GraphRunner::run(std::vector<Value> inputs, const NodeObserver& observer) const {
   return Run(*plan_, observer).run(std::move(inputs));
+}
+
+std::vector<at::Tensor> GraphRunner::run_tensors(std::vector<at::Tensor> inputs) const {
+  static const NodeObserver none;
+  return Run(*plan_, none).run_tensors(std::move(inputs));
 }
 
 Value instantiate(const Template& value, const std::vector<Value>& slots) {

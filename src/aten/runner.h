@@ -4,6 +4,8 @@
 /// be run many times, also from several threads at once.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -53,6 +55,9 @@ class GraphRunner {
   /// Runs with one value per placeholder (fewer where placeholders have defaults). Throws
   /// `OperatorError` if an operator raises, `UserError` if a Python-level call cannot be made.
   Value run(std::vector<Value> inputs, const NodeObserver& observer = {}) const;
+  /// The same for a graph that takes tensors and returns a flat list or tuple of tensors and None,
+  /// which becomes an undefined tensor.
+  std::vector<at::Tensor> run_tensors(std::vector<at::Tensor> inputs) const;
 
  private:
   std::unique_ptr<const RunPlan> plan_;

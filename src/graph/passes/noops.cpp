@@ -14,7 +14,7 @@ bool is_view(const Node& node) {
       "torch.ops.aten.expand.default",  "torch.ops.aten.permute.default",
       "torch.ops.aten.slice.Tensor",    "torch.ops.aten.alias.default",
       "torch.ops.aten.squeeze.dims",    "torch.ops.aten.transpose.int",
-      "torch.ops.aten.reshape.default",
+      "torch.ops.aten.reshape.default", "torch.ops.aten.detach.default",
   };
   return std::ranges::find(kViews, node.target().name()) != std::end(kViews);
 }
@@ -49,23 +49,41 @@ bool keeps_offset(const Node& node) {
   return start != nullptr && *start == 0;
 }
 
+bool is_matrix_transpose(const Node& node) { return node.calls("torch.ops.aten.t.default"); }
+
+// What the node is another name of: its argument, or for `x.t().t()` the `x`.
+Node* same_value(const Node& node) {
+  if (node.args().empty()) return nullptr;
+  Node* input = node.args()[0].node();
+  if (input == nullptr) return nullptr;
+  if (is_matrix_transpose(node)) {
+    return is_matrix_transpose(*input) ? input->args()[0].node() : nullptr;
+  }
+  if (!is_view(node) || !keeps_order(node) || !keeps_offset(node)) return nullptr;
+  return input;
+}
+
 }  // namespace
+
+Node* noop_source(const Node& node) {
+  Node* source = same_value(node);
+  if (source == nullptr) return nullptr;
+  const TensorMeta* before = source->meta.value.tensor();
+  const TensorMeta* after = node.meta.value.tensor();
+  if (before == nullptr || after == nullptr || !(*before == *after)) return nullptr;
+  return source;
+}
 
 void remove_noops(Graph& graph, PassContext& context) {
   for (auto position = graph.nodes().begin(); position != graph.nodes().end();) {
     Node& node = *position++;
-    if (!is_view(node) || node.args().empty() || !context.facts().is_pure(node)) continue;
-    Node* input = node.args()[0].node();
-    if (input == nullptr) continue;
-    const TensorMeta* before = input->meta.value.tensor();
-    const TensorMeta* after = node.meta.value.tensor();
-    if (before == nullptr || after == nullptr || !(*before == *after)) continue;
-    if (!keeps_order(node) || !keeps_offset(node)) continue;
+    Node* source = noop_source(node);
+    if (source == nullptr || !context.facts().is_pure(node)) continue;
     // A returned view is another tensor object than its base: keep it.
     const bool is_returned = std::ranges::any_of(
         node.users(), [](const Node* user) { return user->op() == Op::output; });
     if (is_returned || !context.may_apply()) continue;
-    node.replace_all_uses_with(*input);
+    node.replace_all_uses_with(*source);
     graph.erase(node);
   }
 }

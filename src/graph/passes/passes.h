@@ -13,6 +13,10 @@ void remove_dead_code(Graph& graph, PassContext& context);
 /// changes a tensor in place: equal calls before and after the change are not equal.
 void merge_common_subexpressions(Graph& graph, PassContext& context);
 
+/// The node of which `node` is only another name (a view with the same sizes, strides and offset),
+/// or nullptr.
+Node* noop_source(const Node& node);
+
 /// Removes views that change nothing (a view to the same sizes, an identity permutation, a slice of
 /// everything), where metadata proves it.
 void remove_noops(Graph& graph, PassContext& context);

@@ -1,0 +1,483 @@
+#include "aten/capture.h"
+
+#include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/node.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <algorithm>
+#include <cstring>
+#include <typeinfo>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "assay/error.h"
+#include "aten/call.h"
+#include "aten/input_copies.h"
+#include "aten/operators.h"
+#include "aten/record_arguments.h"
+#include "aten/rng_state.h"
+#include "aten/runner.h"
+#include "aten/trace_keys.h"
+#include "aten/value_reads.h"
+#include "observe/observe.h"
+
+namespace assay::aten {
+
+namespace {
+
+using at::Tensor;
+using graph::Argument;
+using graph::Node;
+using Stack = std::vector<c10::IValue>;
+
+bool returns_something_else_than_tensors(const c10::FunctionSchema& schema) {
+  return !schema.returns().empty() &&
+         std::ranges::none_of(schema.returns(), [](const c10::Argument& result) {
+           const c10::Type& type = *result.type();
+           return type.isSubtypeOf(*c10::TensorType::get()) ||
+                  type.castRaw<c10::ListType>() != nullptr;
+         });
+}
+
+// The statistics of normalisation layers are written without the schema saying so.
+bool is_written(const c10::FunctionSchema& schema, std::size_t position) {
+  const c10::Argument& argument = schema.arguments()[position];
+  if (argument.alias_info() != nullptr && argument.alias_info()->isWrite()) return true;
+  return argument.name() == "running_mean" || argument.name() == "running_var";
+}
+
+// `torch::tensor({1, 2})` is an empty tensor whose memory is then filled without an operator. So
+// new memory gets a pattern: what has lost it by its first use has contents no operator tells.
+bool gives_uninitialised_memory(const c10::OperatorHandle& op) {
+  const std::string& name = op.operator_name().name;
+  return name.starts_with("aten::empty") || name.starts_with("aten::new_empty");
+}
+
+constexpr unsigned char kPattern = 0x5b;
+
+void write_pattern(const Tensor& tensor) {
+  const c10::Storage& storage = tensor.storage();
+  if (storage.nbytes() != 0) std::memset(storage.mutable_data(), kPattern, storage.nbytes());
+}
+
+bool has_pattern(const Tensor& tensor) {
+  const auto* bytes = static_cast<const unsigned char*>(tensor.storage().data());
+  const auto count = static_cast<std::ptrdiff_t>(tensor.storage().nbytes());
+  return std::all_of(bytes, bytes + count, [](unsigned char byte) { return byte == kPattern; });
+}
+
+class FunctionCapture {
+ public:
+  explicit FunctionCapture(const CaptureOptions& options) : options_(options) {
+    captured_.graph = std::make_unique<graph::Graph>(options.name);
+  }
+
+  Captured run(const Function& function, const std::vector<Value>& inputs) {
+    const KeepGenerator keep_generator;
+    const std::vector<Value> copies = copy_inputs(inputs);
+    add_inputs(copies);
+    recorded_grad_mode_ = c10::GradMode::is_enabled();
+    const bool grad_mode = recorded_grad_mode_;
+    Value result;
+    {
+      const Restore restore(*this);
+      const RefuseValueReads refuse([this] { return describe_stack(); });
+      const CallListener listener = [this](const c10::OperatorHandle& op, Stack& stack,
+                                                 const std::function<void()>& call) {
+        record(op, stack, call);
+      };
+      const TraceAboveAutograd traced(listener);
+      try {
+        result = function(copies);
+      } catch (...) {
+        // A program (or the Python interpreter) may have made another error out of ours.
+        if (refuse.error()) throw *refuse.error();
+        throw;
+      }
+    }
+    if (c10::GradMode::is_enabled() != grad_mode) {
+      throw TraceError("the program leaves gradients switched otherwise than it found them",
+                       "use a guard (torch::NoGradGuard) inside the program");
+    }
+    refuse_backward();
+    refuse_custom_functions(result);
+    record_grad_mode();
+    captured_.graph->set_output(to_argument(result));
+    result = Value();
+    copy_own_constants();
+    remove_unused_memory();
+    return std::move(captured_);
+  }
+
+ private:
+  // Puts back what the trial run wrote to tensors that are not its own.
+  class Restore {
+   public:
+    explicit Restore(FunctionCapture& capture) : capture_(capture) {}
+    ~Restore() {
+      const c10::AutoGradMode no_grad(false);
+      const NotTraced guard;
+      for (auto& [tensor, before] : capture_.changed_) tensor.variable_data().copy_(before);
+    }
+    Restore(const Restore&) = delete;
+    Restore& operator=(const Restore&) = delete;
+
+   private:
+    FunctionCapture& capture_;
+  };
+
+  struct Entry {
+    Tensor tensor;  // kept alive: addresses are reused
+    Node* node = nullptr;
+  };
+
+  void add_inputs(const std::vector<Value>& inputs) {
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const std::string name =
+          i < options_.input_names.size() ? options_.input_names[i] : "input_" + std::to_string(i);
+      Node& node = captured_.graph->placeholder(name);
+      node.meta.value = describe(inputs[i]);
+      if (!inputs[i].is_tensor() || !inputs[i].leaf.toTensor().defined()) continue;
+      bind(inputs[i].leaf.toTensor(), node);
+      watch_gradient(inputs[i].leaf.toTensor());
+    }
+  }
+
+  void bind(const Tensor& tensor, Node& node) {
+    entries_.try_emplace(tensor.unsafeGetTensorImpl(), Entry{tensor, &node});
+    if (tensor.has_storage()) {
+      by_storage_[tensor.storage().unsafeGetStorageImpl()].push_back(tensor);
+    }
+  }
+
+  void watch_gradient(const Tensor& tensor) {
+    if (tensor.requires_grad() && tensor.is_leaf()) gradients_.emplace_back(tensor, tensor.grad());
+  }
+
+  // ---- tensors ----
+
+  Node& node_of(const Tensor& tensor) {
+    if (tensor.has_storage()) check_initialised(tensor.storage().unsafeGetStorageImpl());
+    const auto found = entries_.find(tensor.unsafeGetTensorImpl());
+    if (found != entries_.end()) return *found->second.node;
+    if (tensor.has_storage()) {
+      const auto shared = by_storage_.find(tensor.storage().unsafeGetStorageImpl());
+      if (shared != by_storage_.end()) return add_alias(tensor, shared->second);
+    }
+    return add_capture(tensor);
+  }
+
+  // Memory that was filled without an operator makes its tensor a constant of the program.
+  void check_initialised(const c10::StorageImpl* storage) {
+    const auto found = uninitialised_.find(storage);
+    if (found == uninitialised_.end()) return;
+    const Tensor tensor = found->second;
+    uninitialised_.erase(found);
+    if (has_pattern(tensor)) return;
+    for (const Tensor& alias : by_storage_[storage]) {
+      entries_.erase(alias.unsafeGetTensorImpl());
+      replaced_.push_back(alias);  // kept alive: addresses are reused
+    }
+    by_storage_.erase(storage);
+  }
+
+  // `x.data`, and what autograd keeps for backward, are the same values without history.
+  Node& add_alias(const Tensor& tensor, const std::vector<Tensor>& known) {
+    for (const Tensor& other : known) {
+      if (other.sizes() != tensor.sizes() || other.strides() != tensor.strides() ||
+          other.storage_offset() != tensor.storage_offset() || other.dtype() != tensor.dtype()) {
+        continue;
+      }
+      Node& base = *entries_.at(other.unsafeGetTensorImpl()).node;
+      if (!other.requires_grad() && !tensor.requires_grad()) {
+        bind(tensor, base);  // there is no history to be without
+        return base;
+      }
+      Node& node = captured_.graph->call_function("torch.ops.aten.detach.default", {&base});
+      node.meta.value = describe(Value(c10::IValue(tensor)));
+      bind(tensor, node);
+      return node;
+    }
+    throw TraceError("the program made a tensor out of the memory of another without an operator" +
+                         describe_stack(),
+                     "use view operators");
+  }
+
+  Node& add_capture(const Tensor& tensor) {
+    std::optional<graph::Graph::InsertBefore> before;
+    if (Node* call = first_call()) before.emplace(*captured_.graph, *call);
+    Node& node =
+        captured_.graph->placeholder("captured_" + std::to_string(captured_.tensors.size()));
+    node.meta.value = describe(Value(c10::IValue(tensor)));
+    index_of_capture_[&node] = captured_.tensors.size();
+    captured_.tensors.push_back(tensor);
+    captured_storages_.insert(tensor.has_storage() ? tensor.storage().unsafeGetStorageImpl()
+                                                   : nullptr);
+    bind(tensor, node);
+    watch_gradient(tensor);
+    return node;
+  }
+
+  void keep_before_write(const c10::FunctionSchema& schema, const Stack& stack) {
+    for (std::size_t i = 0; i < stack.size(); ++i) {
+      if (!is_written(schema, i)) continue;
+      if (stack[i].isTensor()) keep_before_write(stack[i].toTensor());
+      if (stack[i].isTensorList()) {
+        for (const Tensor& tensor : stack[i].toTensorVector()) keep_before_write(tensor);
+      }
+    }
+  }
+
+  void keep_before_write(const Tensor& tensor) {
+    if (!tensor.defined() || !tensor.has_storage() ||
+        !captured_storages_.contains(tensor.storage().unsafeGetStorageImpl())) {
+      return;
+    }
+    for (const Tensor& whole : captured_.tensors) {
+      if (!whole.storage().is_alias_of(tensor.storage())) continue;
+      const bool is_kept = std::ranges::any_of(
+          changed_, [&](const auto& entry) { return entry.first.is_same(whole); });
+      if (is_kept) continue;
+      const c10::AutoGradMode no_grad(false);
+      const NotTraced guard;
+      changed_.emplace_back(whole, whole.detach().clone());
+    }
+  }
+
+  // ---- calls ----
+
+  std::string describe_stack() const {
+    if (options_.where) return options_.where();
+    if (!options_.stack) return {};
+    std::string text;
+    for (const graph::StackFrame& frame : options_.stack()) {
+      text += "\n  File \"" + frame.file + "\", line " + std::to_string(frame.line) + ", in " +
+              frame.function;
+      if (!frame.text.empty()) text += "\n    " + frame.text;
+    }
+    return text;
+  }
+
+  void record_grad_mode() {
+    const bool mode = c10::GradMode::is_enabled();
+    if (mode == recorded_grad_mode_) return;
+    captured_.graph->call_function("torch._C._set_grad_enabled", {mode});
+    recorded_grad_mode_ = mode;
+  }
+
+  void record(const c10::OperatorHandle& op, Stack& stack, const std::function<void()>& call) {
+    const c10::FunctionSchema& schema = op.schema();
+    if (returns_something_else_than_tensors(schema)) {
+      call();
+      return;
+    }
+    refuse_call(op, stack);
+    record_grad_mode();
+    RecordedArguments arguments = record_arguments(
+        schema, stack, [this](const Tensor& tensor) -> Argument {
+          if (auto number = wrapped_number(tensor)) return *number;
+          return &node_of(tensor);
+        });
+    keep_before_write(schema, stack);
+    call();
+    Node& node = captured_.graph->call_function(
+        python_name(op), std::move(arguments.args), std::move(arguments.kwargs));
+    node.meta.value = describe(results_to_value(stack));
+    if (options_.stack) node.meta.stack = options_.stack();
+    bind_results(node, stack);
+    if (gives_uninitialised_memory(op) && stack.size() == 1 && stack[0].isTensor()) {
+      const Tensor& tensor = stack[0].toTensor();
+      write_pattern(tensor);
+      uninitialised_.emplace(tensor.storage().unsafeGetStorageImpl(), tensor);
+    }
+  }
+
+  static void refuse_call(const c10::OperatorHandle& op, const Stack& stack) {
+    const std::string& name = op.operator_name().name;
+    if (name == "aten::_backward" || name == "aten::backward") throw backward_inside();
+    RefuseValueReads::check(op, stack);
+  }
+
+  static TraceError backward_inside() {
+    return TraceError("the program calls backward(), which writes gradients where a graph cannot "
+                      "see it",
+                      "return the loss and call backward() on it outside");
+  }
+
+  void bind_results(Node& node, const Stack& results) {
+    if (results.size() == 1 && results[0].isTensor()) {
+      if (results[0].toTensor().defined()) bind(results[0].toTensor(), node);
+      return;
+    }
+    std::vector<Tensor> tensors;
+    if (results.size() == 1 && results[0].isTensorList()) {
+      tensors = results[0].toTensorVector();
+    } else {
+      for (const c10::IValue& result : results) {
+        if (result.isTensorList()) {
+          bind_list(node, tensors.size(), result.toTensorVector());
+          tensors.emplace_back();
+          continue;
+        }
+        tensors.push_back(result.isTensor() ? result.toTensor() : Tensor());
+      }
+    }
+    for (std::size_t i = 0; i < tensors.size(); ++i) bind_item(node, i, tensors[i]);
+  }
+
+  void bind_list(Node& node, std::size_t index, const std::vector<Tensor>& tensors) {
+    Node& list =
+        captured_.graph->call_function("operator.getitem", {&node, static_cast<std::int64_t>(index)});
+    for (std::size_t i = 0; i < tensors.size(); ++i) bind_item(list, i, tensors[i]);
+  }
+
+  void bind_item(Node& node, std::size_t index, const Tensor& tensor) {
+    if (!tensor.defined() || entries_.contains(tensor.unsafeGetTensorImpl())) return;
+    Node& item =
+        captured_.graph->call_function("operator.getitem", {&node, static_cast<std::int64_t>(index)});
+    item.meta.value = describe(Value(c10::IValue(tensor)));
+    bind(tensor, item);
+  }
+
+  // ---- the end ----
+
+  void refuse_backward() const {
+    for (const auto& [tensor, before] : gradients_) {
+      const Tensor& now = tensor.grad();
+      if (now.defined() != before.defined() || (now.defined() && !now.is_same(before))) {
+        throw backward_inside();
+      }
+    }
+  }
+
+  // Their backward is code, not operators: the recorded calls would be differentiated otherwise.
+  void refuse_custom_functions(const Value& result) const {
+    std::unordered_set<const torch::autograd::Node*> seen;
+    for (const Tensor& tensor : captured_.tensors) {
+      if (tensor.grad_fn() != nullptr) seen.insert(tensor.grad_fn().get());
+    }
+    std::vector<const torch::autograd::Node*> todo;
+    for_each_tensor(result, [&](const Tensor& tensor) {
+      if (tensor.grad_fn() != nullptr) todo.push_back(tensor.grad_fn().get());
+    });
+    while (!todo.empty()) {
+      const torch::autograd::Node* node = todo.back();
+      todo.pop_back();
+      if (node == nullptr || !seen.insert(node).second) continue;
+      const std::string_view type = typeid(*node).name();
+      if (type.find("CppNode") != std::string_view::npos ||
+          type.find("PyNode") != std::string_view::npos) {
+        throw TraceError("the program uses the custom autograd function '" + node->name() +
+                             "', whose backward cannot be seen by a graph",
+                         "call it outside of the compiled function");
+      }
+      for (const auto& edge : node->next_edges()) todo.push_back(edge.function.get());
+    }
+  }
+
+  // A tensor that nobody but this object holds was made by the program without an operator. The
+  // program makes a new one in each call, so the graph copies it.
+  void copy_own_constants() {
+    entries_.clear();
+    by_storage_.clear();
+    replaced_.clear();
+    changed_.clear();
+    gradients_.clear();
+    for (Node* placeholder : captured_.graph->placeholders()) {
+      const auto index = index_of_capture_.find(placeholder);
+      if (index == index_of_capture_.end()) continue;
+      if (captured_.tensors[index->second].use_count() > 1) continue;
+      Node* after = first_call();
+      const graph::Graph::InsertBefore before(*captured_.graph, *after);
+      Node& copy = captured_.graph->call_function("torch.ops.aten.clone.default", {});
+      copy.meta.value = placeholder->meta.value;
+      placeholder->replace_all_uses_with(copy);
+      copy.set_arguments({placeholder});
+    }
+  }
+
+  void remove_unused_memory() {
+    auto& nodes = captured_.graph->nodes();
+    for (auto position = nodes.begin(); position != nodes.end();) {
+      Node& node = *position++;
+      const std::string_view name = node.target().base_name();
+      if (node.is_call() && node.users().empty() &&
+          (name.starts_with("empty") || name.starts_with("new_empty"))) {
+        captured_.graph->erase(node);
+      }
+    }
+  }
+
+  Node* first_call() {
+    for (Node& node : captured_.graph->nodes()) {
+      if (node.op() != graph::Op::placeholder) return &node;
+    }
+    return nullptr;
+  }
+
+  template <typename Visit>
+  static void for_each_tensor(const Value& value, const Visit& visit) {
+    if (value.is_tensor()) {
+      if (value.leaf.toTensor().defined()) visit(value.leaf.toTensor());
+      return;
+    }
+    if (value.is_leaf() && (value.leaf.isList() || value.leaf.isTuple())) {
+      for (const Value& item : unpack(value)) for_each_tensor(item, visit);
+    }
+    for (const Value& item : value.items) for_each_tensor(item, visit);
+  }
+
+  Argument to_argument(const Value& value) {
+    if (value.is_tensor()) {
+      if (!value.leaf.toTensor().defined()) {
+        throw UserError("the program returns an undefined tensor",
+                        "return only tensors that were computed");
+      }
+      return &node_of(value.leaf.toTensor());
+    }
+    if (value.is_none()) return {};
+    if (value.is_bool()) return value.leaf.toBool();
+    if (value.is_int()) return value.leaf.toInt();
+    if (value.is_float()) return value.leaf.toDouble();
+    if (value.is_string()) return value.leaf.toStringRef();
+    if (value.kind == Value::Kind::dict) {
+      graph::Dict dict;
+      dict.keys = value.keys;
+      for (const Value& item : value.items) dict.items.push_back(to_argument(item));
+      return dict;
+    }
+    std::vector<Argument> items;
+    if (value.is_sequence() ||
+        (value.is_leaf() && (value.leaf.isList() || value.leaf.isTuple()))) {
+      for (const Value& item : unpack(value)) items.push_back(to_argument(item));
+      if (value.kind == Value::Kind::tuple) return graph::Tuple{std::move(items)};
+      return graph::List{std::move(items)};
+    }
+    throw TraceError("the program returns a " + type_name(value) +
+                         ", which a graph cannot return",
+                     "return tensors, numbers, and lists, tuples or dicts of them");
+  }
+
+  const CaptureOptions& options_;
+  Captured captured_;
+  std::unordered_map<const c10::TensorImpl*, Entry> entries_;
+  std::unordered_map<const c10::StorageImpl*, std::vector<Tensor>> by_storage_;
+  std::unordered_set<const c10::StorageImpl*> captured_storages_;
+  std::unordered_map<const c10::StorageImpl*, Tensor> uninitialised_;
+  std::unordered_map<const Node*, std::size_t> index_of_capture_;
+  std::vector<Tensor> replaced_;
+  std::vector<std::pair<Tensor, Tensor>> changed_;    // tensor, contents before
+  std::vector<std::pair<Tensor, Tensor>> gradients_;  // leaf, its .grad before
+  bool recorded_grad_mode_ = true;
+};
+
+}  // namespace
+
+Captured capture(const Function& function, const std::vector<Value>& inputs,
+                 const CaptureOptions& options) {
+  const observe::Phase phase("capture", observe::Component::dynamo);
+  Captured made = FunctionCapture(options).run(function, inputs);
+  return made;
+}
+
+}  // namespace assay::aten

@@ -1,0 +1,45 @@
+/// \file A function as a graph: runs it once on copies of its inputs and records the calls it makes
+/// above autograd, as the user wrote them. The C++ front end and `assay.aot.trace` begin here, and
+/// backends lower graphs of Python-level calls with it.
+///
+/// What the function does besides calling operators is not seen: numbers it reads from elsewhere
+/// are constants of the graph. Tensors it reads from elsewhere become inputs of the graph.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "aten/value.h"
+#include "graph/graph.h"
+
+namespace assay::aten {
+
+using Function = std::function<Value(const std::vector<Value>&)>;
+
+struct Captured {
+  /// Placeholders: one per input, then one per captured tensor.
+  std::unique_ptr<graph::Graph> graph;
+  std::vector<at::Tensor> tensors;  ///< The captured tensors.
+};
+
+struct CaptureOptions {
+  std::string name = "GraphModule";
+  /// Names of the inputs' placeholders; made up where there are fewer.
+  std::vector<std::string> input_names;
+  /// Where in the user's program the call being made stands; outermost first. Asked for every call.
+  std::function<std::vector<graph::StackFrame>()> stack;
+  /// The same as text for an error's message; asked only then.
+  std::function<std::string()> where;
+};
+
+/// Neither the inputs nor captured tensors nor the random generator are changed by it. Throws
+/// `TraceError` if the function does something a graph cannot hold: reads values of tensors, calls
+/// backward(), uses a custom autograd function. What the function throws passes through.
+Captured capture(const Function& function, const std::vector<Value>& inputs,
+                 const CaptureOptions& options = {});
+
+}  // namespace assay::aten

@@ -1,0 +1,260 @@
+#include "aten/recorder.h"
+
+#include <algorithm>
+
+#include "assay/error.h"
+#include "aten/call.h"
+#include "aten/operators.h"
+#include "aten/record_arguments.h"
+#include "aten/runner.h"
+#include "aten/trace_keys.h"
+#include "aten/value_reads.h"
+
+namespace assay::aten {
+
+namespace {
+
+using graph::Argument;
+using graph::Node;
+
+thread_local Recorder* active_recorder = nullptr;
+
+bool writes(const c10::Argument& argument) {
+  return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
+}
+
+bool returns_tensors(const c10::FunctionSchema& schema) {
+  return std::ranges::any_of(schema.returns(), [](const c10::Argument& result) {
+    const c10::Type& type = *result.type();
+    return type.isSubtypeOf(*c10::TensorType::get()) || type.castRaw<c10::ListType>() != nullptr;
+  });
+}
+
+// CompositeImplicit operators that reach the recorder are made of others, which it records instead.
+bool is_composite(const c10::OperatorHandle& op) {
+  return op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) &&
+         !op.hasKernelForDispatchKey(c10::DispatchKey::CPU) &&
+         !op.hasKernelForDispatchKey(c10::DispatchKey::CompositeExplicitAutograd);
+}
+
+void run_below(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Recorder::Stack& stack) {
+  const NotTraced guard;
+  op.redispatchBoxed(keys, &stack);
+}
+
+}  // namespace
+
+Recorder* Recorder::active() { return active_recorder; }
+
+Recorder::Active::Active(Recorder& recorder) : saved_(active_recorder) {
+  register_trace_keys();
+  active_recorder = &recorder;
+}
+
+Recorder::Active::~Active() { active_recorder = saved_; }
+
+Node& Recorder::add_input(std::string_view name, const at::Tensor& tensor) {
+  Node* first_call = nullptr;
+  for (Node& node : graph_.nodes()) {
+    if (node.op() == graph::Op::placeholder) continue;
+    first_call = &node;
+    break;
+  }
+  std::optional<graph::Graph::InsertBefore> before;
+  if (first_call != nullptr) before.emplace(graph_, *first_call);
+  Node& node = graph_.placeholder(name);
+  node.meta.value = describe(Value(c10::IValue(tensor)));
+  entries_[impl(tensor)] = {tensor, tensor, &node};
+  return node;
+}
+
+Node& Recorder::node_of(const at::Tensor& tensor) {
+  auto found = entries_.find(impl(tensor));
+  if (found != entries_.end()) return *found->second.node;
+  Node& node = add_input("captured_" + std::to_string(captures_.size() + 1), tensor);
+  captures_.push_back({tensor, &node});
+  return node;
+}
+
+bool Recorder::is_changed(const at::Tensor& tensor) const {
+  const auto found = entries_.find(impl(tensor));
+  return found != entries_.end() && found->second.current.unsafeGetTensorImpl() != impl(tensor);
+}
+
+void Recorder::bind(const at::Tensor& tensor, Node& node) {
+  // An operator may return one of its arguments (`_to_copy` never does, `contiguous` may).
+  entries_.try_emplace(impl(tensor), Entry{tensor, tensor, &node});
+}
+
+void Recorder::replace_value(const at::Tensor& tensor, const at::Tensor& value, Node& node) {
+  node_of(tensor);  // so that it has an entry
+  const auto& storage = tensor.storage();
+  for (const auto& [other, entry] : entries_) {
+    if (other == impl(tensor) || !entry.tensor.has_storage()) continue;
+    if (entry.tensor.storage().is_alias_of(storage) && entry.tensor.numel() != 0) {
+      throw TraceError(
+          "a tensor is changed in place that was not passed as an input, and that "
+          "shares its memory with another tensor of the program",
+          "pass it as an input");
+    }
+  }
+  Entry& entry = entries_.at(impl(tensor));
+  entry.current = value;
+  entry.node = &node;
+  bind(value, node);
+  for (Capture& capture : captures_) {
+    if (capture.tensor.is_same(tensor)) capture.is_changed = true;
+  }
+}
+
+void Recorder::use_current_values(Stack& stack) const {
+  const auto current = [this](const at::Tensor& tensor) -> const at::Tensor* {
+    const auto found = entries_.find(impl(tensor));
+    if (found == entries_.end() || found->second.current.is_same(tensor)) return nullptr;
+    return &found->second.current;
+  };
+  for (c10::IValue& value : stack) {
+    if (value.isTensor() && value.toTensor().defined()) {
+      if (const at::Tensor* changed = current(value.toTensor())) value = *changed;
+    } else if (value.isTensorList()) {
+      auto list = value.toTensorList();
+      for (std::size_t i = 0; i < list.size(); ++i) {
+        const at::Tensor item = list.get(i);
+        if (!item.defined()) continue;
+        if (const at::Tensor* changed = current(item)) list.set(i, *changed);
+      }
+    }
+  }
+}
+
+Node& Recorder::add_call(const c10::OperatorHandle& op, const Stack& arguments) {
+  RecordedArguments recorded =
+      record_arguments(op.schema(), arguments, [this](const at::Tensor& tensor) -> Argument {
+        if (!knows(tensor)) {
+          if (auto number = wrapped_number(tensor)) return *number;
+        }
+        return &node_of(tensor);
+      });
+  Node& node =
+      graph_.call_function(python_name(op), std::move(recorded.args), std::move(recorded.kwargs));
+  return node;
+}
+
+void Recorder::add_results(Node& call, const Stack& results) {
+  call.meta.value = describe(results_to_value(results));
+  if (listener_) listener_(call);
+  const auto item = [&](Node& from, std::size_t index, const at::Tensor& tensor) {
+    if (!tensor.defined()) return;
+    Node& node =
+        graph_.call_function("operator.getitem", {&from, static_cast<std::int64_t>(index)});
+    node.meta.value = describe(Value(c10::IValue(tensor)));
+    if (listener_) listener_(node);
+    bind(tensor, node);
+  };
+  if (results.size() == 1) {
+    if (results[0].isTensor()) {
+      if (results[0].toTensor().defined()) bind(results[0].toTensor(), call);
+    } else if (results[0].isTensorList()) {
+      std::size_t index = 0;
+      for (const at::Tensor& tensor : results[0].toTensorVector()) item(call, index++, tensor);
+    }
+    return;
+  }
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (results[i].isTensor()) {
+      item(call, i, results[i].toTensor());
+    } else if (results[i].isTensorList()) {
+      Node& list = graph_.call_function("operator.getitem", {&call, static_cast<std::int64_t>(i)});
+      list.meta.value = describe(Value(results[i]));
+      std::size_t index = 0;
+      for (const at::Tensor& tensor : results[i].toTensorVector()) item(list, index++, tensor);
+    }
+  }
+}
+
+// Only tensors the program was not given are changed in place here (functionalization sees to the
+// others). The change is not made: the functional operator computes the new value, which later
+// calls read instead.
+void Recorder::record_in_place(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
+                               Stack& stack) {
+  const c10::FunctionSchema& schema = op.schema();
+  const std::string& name = op.operator_name().name;
+  const auto functional = c10::Dispatcher::singleton().findSchema(
+      {name.substr(0, name.size() - 1), op.operator_name().overload_name});
+  const bool is_simple =
+      name.ends_with('_') && functional && !schema.arguments().empty() &&
+      writes(schema.arguments()[0]) && stack[0].isTensor() &&
+      std::none_of(schema.arguments().begin() + 1, schema.arguments().end(), writes) &&
+      functional->schema().arguments().size() == schema.arguments().size();
+  if (!is_simple) {
+    throw TraceError(python_name(op) + " changes a tensor that was not passed as an input",
+                     "pass it as an input");
+  }
+  const at::Tensor changed = stack[0].toTensor();
+  Node& node = add_call(*functional, stack);
+  use_current_values(stack);
+  run_below(*functional, keys, stack);
+  add_results(node, stack);
+  replace_value(changed, stack[0].toTensor(), node);
+  stack = {changed};
+}
+
+// native_batch_norm changes its running statistics, which its schema does not say. The operator
+// that says so gives the new statistics as results.
+bool Recorder::record_batch_norm(c10::DispatchKeySet keys, Stack& stack) {
+  const bool is_training = stack[5].toBool();
+  const bool has_statistics = stack[3].isTensor() && stack[3].toTensor().defined() &&
+                              stack[4].isTensor() && stack[4].toTensor().defined();
+  if (!is_training || !has_statistics) return false;
+  static const c10::OperatorHandle functional = c10::Dispatcher::singleton().findSchemaOrThrow(
+      "aten::_native_batch_norm_legit_functional", "");
+  const at::Tensor mean = stack[3].toTensor();
+  const at::Tensor variance = stack[4].toTensor();
+  Node& node = add_call(functional, stack);
+  use_current_values(stack);
+  run_below(functional, keys, stack);
+  add_results(node, stack);
+  const at::Tensor new_mean = stack[3].toTensor();
+  const at::Tensor new_variance = stack[4].toTensor();
+  replace_value(mean, new_mean, node_of(new_mean));
+  replace_value(variance, new_variance, node_of(new_variance));
+  stack.resize(3);
+  return true;
+}
+
+void Recorder::record_call(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack& stack) {
+  Node& node = add_call(op, stack);
+  use_current_values(stack);
+  try {
+    run_below(op, keys, stack);
+  } catch (...) {
+    graph_.erase(node);
+    throw;
+  }
+  add_results(node, stack);
+}
+
+void Recorder::record(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack& stack) {
+  const c10::FunctionSchema& schema = op.schema();
+  if (replacement_ && replacement_(op, stack)) return;
+  if (is_composite(op)) {
+    op.redispatchBoxed(keys, &stack);
+    return;
+  }
+  refuse_value_read(op, stack, where_);
+  if (!schema.returns().empty() && !returns_tensors(schema)) {
+    use_current_values(stack);  // a question about a tensor's properties; nothing to compute later
+    run_below(op, keys, stack);
+    return;
+  }
+  if (std::ranges::any_of(schema.arguments(), writes)) {
+    record_in_place(op, keys, stack);
+    return;
+  }
+  if (op.operator_name().name == "aten::native_batch_norm" && record_batch_norm(keys, stack)) {
+    return;
+  }
+  record_call(op, keys, stack);
+}
+
+}  // namespace assay::aten

@@ -1,0 +1,22 @@
+/// \file Keeps the random generator as it was around a trial run.
+#pragma once
+
+#include <ATen/core/Generator.h>
+#include <ATen/core/Tensor.h>
+
+namespace assay::aten {
+
+/// Puts the default CPU generator back into the state it had, when it dies.
+class KeepGenerator {
+ public:
+  KeepGenerator();
+  ~KeepGenerator();
+  KeepGenerator(const KeepGenerator&) = delete;
+  KeepGenerator& operator=(const KeepGenerator&) = delete;
+
+ private:
+  at::Generator generator_;
+  at::Tensor state_;
+};
+
+}  // namespace assay::aten

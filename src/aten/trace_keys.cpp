@@ -1,0 +1,174 @@
+#include "aten/trace_keys.h"
+
+#include <ATen/Context.h>
+
+#include <mutex>
+#include <string>
+
+#include "assay/error.h"
+#include "aten/recorder.h"
+#include "aten/value_reads.h"
+
+namespace assay::aten {
+
+namespace {
+
+using Stack = std::vector<c10::IValue>;
+
+thread_local const CallListener* call_listener = nullptr;
+
+c10::DispatchKeySet below(c10::DispatchKeySet keys, c10::DispatchKey key) {
+  return keys & c10::DispatchKeySet(c10::DispatchKeySet::FULL_AFTER, key);
+}
+
+// Takes an operator's arguments off the stack, where its caller's values may lie below them.
+Stack take_arguments(const c10::OperatorHandle& op, Stack& stack) {
+  const auto begin = stack.end() - static_cast<std::ptrdiff_t>(op.schema().arguments().size());
+  Stack arguments(std::make_move_iterator(begin), std::make_move_iterator(stack.end()));
+  stack.erase(begin, stack.end());
+  return arguments;
+}
+
+void put_results(Stack& stack, Stack& results) {
+  stack.insert(stack.end(), std::make_move_iterator(results.begin()),
+               std::make_move_iterator(results.end()));
+}
+
+bool is_meta(const c10::IValue& value) {
+  return value.isTensor() && value.toTensor().defined() && value.toTensor().is_meta();
+}
+
+void record_below(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) {
+  Recorder* recorder = Recorder::active();
+  const c10::DispatchKeySet rest = below(keys, kBelowAutograd);
+  // Functionalization asks meta kernels for shapes, with the Python key excluded.
+  const bool is_internal =
+      c10::impl::tls_local_dispatch_key_set().excluded_.has(c10::DispatchKey::Python);
+  if (is_internal || std::ranges::any_of(*stack, is_meta)) {
+    op.redispatchBoxed(rest, stack);
+    return;
+  }
+  if (recorder == nullptr) {
+    RefuseValueReads::check(op, *stack);
+    const NotTraced guard;  // what a kernel does inside is its own affair
+    op.redispatchBoxed(rest, stack);
+    return;
+  }
+  Stack own = take_arguments(op, *stack);
+  recorder->record(op, rest, own);
+  put_results(*stack, own);
+}
+
+// oneDNN's recurrent kernels ask below autograd whether a gradient is needed, and keep what
+// backward reads in an opaque workspace. Without oneDNN the layer is ordinary operators.
+class WithoutMkldnn {
+ public:
+  WithoutMkldnn() {
+    const std::lock_guard lock(mutex());
+    if (users()++ == 0) {
+      was_enabled() = at::globalContext().userEnabledMkldnn();
+      at::globalContext().setUserEnabledMkldnn(false);
+    }
+  }
+  ~WithoutMkldnn() {
+    const std::lock_guard lock(mutex());
+    if (--users() == 0) at::globalContext().setUserEnabledMkldnn(was_enabled());
+  }
+  WithoutMkldnn(const WithoutMkldnn&) = delete;
+  WithoutMkldnn& operator=(const WithoutMkldnn&) = delete;
+
+ private:
+  static std::mutex& mutex() {
+    static std::mutex instance;
+    return instance;
+  }
+  static int& users() {
+    static int count = 0;
+    return count;
+  }
+  static bool& was_enabled() {
+    static bool value = true;
+    return value;
+  }
+};
+
+// dropout is `x * noise`, with noise as large as x; native_dropout gives the same numbers and keeps
+// a mask of one byte per element.
+bool rewrite_dropout(const c10::OperatorHandle& op, Stack& stack) {
+  if (op.operator_name().name != "aten::dropout") return false;
+  const Stack arguments(stack.end() - 3, stack.end());
+  const double probability = arguments[1].toDouble();
+  if (!arguments[2].toBool() || probability <= 0 || probability >= 1) return false;
+  static const c10::OperatorHandle native =
+      c10::Dispatcher::singleton().findSchemaOrThrow("aten::native_dropout", "");
+  Stack own = arguments;
+  native.callBoxed(own);
+  stack.resize(stack.size() - 3);
+  stack.push_back(own[0]);
+  return true;
+}
+
+bool is_recurrent(const c10::OperatorHandle& op) {
+  const std::string& name = op.operator_name().name;
+  return name == "aten::lstm" || name == "aten::gru" || name == "aten::rnn_tanh" ||
+         name == "aten::rnn_relu";
+}
+
+void see_above(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) {
+  const c10::DispatchKeySet rest = below(keys, kAboveAutograd);
+  if (call_listener != nullptr) {
+    const CallListener& listener = *call_listener;
+    const c10::impl::ExcludeDispatchKeyGuard outermost_only(kAboveAutograd);
+    Stack own = take_arguments(op, *stack);
+    listener(op, own, [&] { op.redispatchBoxed(rest, &own); });
+    put_results(*stack, own);
+    return;
+  }
+  if (rewrite_dropout(op, *stack)) return;
+  if (is_recurrent(op)) {
+    const WithoutMkldnn guard;
+    op.redispatchBoxed(rest, stack);
+    return;
+  }
+  op.redispatchBoxed(rest, stack);
+}
+
+template <void (*kernel)(const c10::OperatorHandle&, c10::DispatchKeySet, Stack*)>
+c10::RegistrationHandleRAII register_key(c10::DispatchKey key) {
+  auto& dispatcher = c10::Dispatcher::singleton();
+  if (dispatcher.hasBackendFallbackForDispatchKey(key)) {
+    throw UserError(std::string("another library of this process uses the dispatch key ") +
+                        c10::toString(key) + ", by which Assay records operators",
+                    "load Assay in a process without it");
+  }
+  return dispatcher.registerFallback(key, c10::KernelFunction::makeFromBoxedFunction<kernel>(),
+                                     "assay");
+}
+
+}  // namespace
+
+void register_trace_keys() {
+  // Never deregistered: operators of other threads may be on their way through.
+  static const auto* const below_autograd =
+      new c10::RegistrationHandleRAII(register_key<&record_below>(kBelowAutograd));
+  static const auto* const above_autograd =
+      new c10::RegistrationHandleRAII(register_key<&see_above>(kAboveAutograd));
+  static_cast<void>(below_autograd);
+  static_cast<void>(above_autograd);
+}
+
+TraceBelowAutograd::TraceBelowAutograd() : below_(kBelowAutograd), above_(kAboveAutograd) {}
+
+NotTraced::NotTraced()
+    : guard_(c10::DispatchKeySet({kBelowAutograd, kAboveAutograd, c10::DispatchKey::Functionalize,
+                                  c10::DispatchKey::AutocastCPU}) |
+             c10::autograd_dispatch_keyset_with_ADInplaceOrView) {}
+
+TraceAboveAutograd::TraceAboveAutograd(const CallListener& listener)
+    : above_(kAboveAutograd), saved_(call_listener) {
+  call_listener = &listener;
+}
+
+TraceAboveAutograd::~TraceAboveAutograd() { call_listener = saved_; }
+
+}  // namespace assay::aten

@@ -1,0 +1,69 @@
+#include "aten/value_reads.h"
+
+#include <ATen/core/enum_tag.h>
+
+#include "assay/error.h"
+#include "aten/operators.h"
+#include "aten/trace_keys.h"
+
+namespace assay::aten {
+
+namespace {
+
+thread_local RefuseValueReads* active_refusal = nullptr;
+
+bool is_mask(const at::Tensor& tensor) {
+  return tensor.defined() && (tensor.scalar_type() == c10::ScalarType::Bool ||
+                              tensor.scalar_type() == c10::ScalarType::Byte);
+}
+
+// Indexing with integers gives a result whose size does not depend on them; with a mask it does.
+bool has_mask(const std::vector<c10::IValue>& stack) {
+  const c10::IValue& indices = stack.back();
+  if (!indices.isList()) return true;
+  for (const c10::IValue& index : indices.toListRef()) {
+    if (index.isTensor() && is_mask(index.toTensor())) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void refuse_value_read(const c10::OperatorHandle& op, const std::vector<c10::IValue>& stack,
+                       const std::function<std::string()>& where) {
+  const std::string& name = op.operator_name().name;
+  const bool reads = op.hasTag(at::Tag::data_dependent_output) || name == "aten::equal";
+  bool sizes = op.hasTag(at::Tag::dynamic_output_shape);
+  if (name == "aten::index") sizes = has_mask(stack);
+  if (!reads && !sizes) return;
+  std::string what = "the program reads the value of a tensor (" + python_name(op) +
+                     "), which would be baked into the graph";
+  if (sizes) {
+    what = "the size of the result of " + python_name(op) +
+           " depends on the values of its arguments, so that the graph would hold for these only";
+  }
+  if (where) what += where();
+  throw TraceError(std::move(what),
+                   sizes ? "do this part outside of the compiled function"
+                         : "keep it a tensor (torch.where instead of if), or pass it as a number");
+}
+
+RefuseValueReads::RefuseValueReads(std::function<std::string()> where)
+    : below_(kBelowAutograd), where_(std::move(where)), saved_(active_refusal) {
+  register_trace_keys();
+  active_refusal = this;
+}
+
+RefuseValueReads::~RefuseValueReads() { active_refusal = saved_; }
+
+void RefuseValueReads::check(const c10::OperatorHandle& op, const std::vector<c10::IValue>& stack) {
+  if (active_refusal == nullptr) return;
+  try {
+    refuse_value_read(op, stack, active_refusal->where_);
+  } catch (const TraceError& error) {
+    active_refusal->error_ = error;
+    throw;
+  }
+}
+
+}  // namespace assay::aten

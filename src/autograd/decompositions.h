@@ -1,0 +1,36 @@
+/// \file Operators rewritten into simpler ones: what `gelu` is in terms of mul, erf and add.
+///
+/// While a program is traced below autograd, the recorder looks every operator up here and, where
+/// there is a row, runs the row's kernel in the operator's place, so that the graph holds few kinds
+/// of nodes and the kernels that are made of it can be fused. Themes have a file each in
+/// decompositions/.
+#pragma once
+
+#include <ATen/core/boxing/KernelFunction.h>
+#include <ATen/core/ivalue.h>
+#include <ATen/core/operator_name.h>
+
+#include <span>
+#include <string_view>
+
+namespace assay::autograd {
+
+struct Decomposition {
+  std::string_view op;    ///< `aten::gelu`; with an overload `aten::var.correction`.
+  std::string_view into;  ///< The operators it may become, e.g. `add, erf, mul`.
+  /// Takes and returns what the operator does. It is functional and does not look at the values of
+  /// tensors, only at dtypes, sizes, strides and other arguments.
+  c10::KernelFunction kernel;
+};
+
+/// Every decomposition, sorted by name; `assay` lists it.
+std::span<const Decomposition> decompositions();
+
+/// The decomposition of an operator, or nullptr.
+const Decomposition* find_decomposition(const c10::OperatorName& name);
+
+/// True if the rows may be used for these arguments: every tensor among them is dense, neither
+/// complex nor quantised, and no negation is pending on it. Other calls must stay as they are.
+bool can_decompose(std::span<const c10::IValue> arguments);
+
+}  // namespace assay::autograd

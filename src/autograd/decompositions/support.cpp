@@ -1,0 +1,155 @@
+// What decompositions of several themes use.
+#include "autograd/decompositions/support.h"
+
+#include <ATen/ExpandUtils.h>
+#include <ATen/OpMathType.h>
+#include <ATen/TensorUtils.h>
+#include <ATen/WrapDimUtils.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/native/TypeProperties.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/where.h>
+#include <c10/core/DefaultDtype.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace assay::autograd {
+
+namespace {
+
+// The dimensions in the order of their strides, largest first.
+std::vector<std::int64_t> order_of_strides(at::IntArrayRef sizes, at::IntArrayRef strides) {
+  std::vector<std::int64_t> order(sizes.size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto at = [](at::IntArrayRef values, std::int64_t dim) {
+    return values[static_cast<std::size_t>(dim)];
+  };
+  // The stride of a dimension of size one means nothing; such dimensions stay where they are among
+  // equals because the sort is stable.
+  std::stable_sort(order.begin(), order.end(), [&](std::int64_t left, std::int64_t right) {
+    return at(strides, left) > at(strides, right);
+  });
+  return order;
+}
+
+// The permutation that undoes `order`.
+std::vector<std::int64_t> inverse_permutation(at::IntArrayRef order) {
+  std::vector<std::int64_t> inverse(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    inverse[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
+  }
+  return inverse;
+}
+
+}  // namespace
+
+at::ScalarType compute_dtype(at::ScalarType dtype) { return at::toOpMathType(dtype); }
+
+at::Tensor widen(const at::Tensor& tensor) {
+  return tensor.to(compute_dtype(tensor.scalar_type()));
+}
+
+at::ScalarType float_result_dtype(at::ScalarType dtype) {
+  return at::isIntegralType(dtype, /*includeBool=*/true) ? c10::get_default_dtype_as_scalartype()
+                                                         : dtype;
+}
+
+at::Tensor widen_to_float(const at::Tensor& tensor) {
+  return tensor.to(compute_dtype(float_result_dtype(tensor.scalar_type())));
+}
+
+at::ScalarType promoted_dtype(const at::Tensor& left, const at::Tensor& right) {
+  return at::native::result_type({left, right});
+}
+
+at::ScalarType promoted_dtype(const at::Tensor& left, const at::Scalar& right) {
+  using at::native::update_result_type_state;
+  return at::native::result_type(
+      update_result_type_state(right, update_result_type_state(left, {})));
+}
+
+at::Tensor constant(const at::Tensor& like, const at::Scalar& value) {
+  return at::full({}, value, like.options());
+}
+
+at::Tensor one_minus(const at::Tensor& tensor) { return tensor.neg() + 1; }
+
+at::Tensor square(const at::Tensor& tensor) { return tensor * tensor; }
+
+at::Tensor zero_where(const at::Tensor& condition, const at::Tensor& otherwise) {
+  return at::where(condition, constant(otherwise, 0), otherwise);
+}
+
+std::vector<std::int64_t> reduced_dims(const at::Tensor& tensor, at::OptionalIntArrayRef dims) {
+  std::vector<std::int64_t> reduced;
+  if (dims.has_value() && !dims->empty()) {
+    reduced = dims->vec();
+    for (std::int64_t& dim : reduced) dim = at::maybe_wrap_dim(dim, tensor.dim());
+    // A scalar may be reduced over its dimension 0, which it does not have.
+    if (tensor.dim() == 0) reduced.clear();
+    return reduced;
+  }
+  reduced.resize(static_cast<std::size_t>(tensor.dim()));
+  std::iota(reduced.begin(), reduced.end(), 0);
+  return reduced;
+}
+
+std::int64_t count_in(const at::Tensor& tensor, at::IntArrayRef dims) {
+  std::int64_t count = 1;
+  for (const std::int64_t dim : dims) count *= tensor.size(dim);
+  return count;
+}
+
+at::Tensor sum_over(const at::Tensor& tensor, at::IntArrayRef dims, bool keepdim) {
+  return dims.empty() ? tensor : tensor.sum(dims, keepdim);
+}
+
+at::Tensor mean_over(const at::Tensor& tensor, at::IntArrayRef dims, bool keepdim) {
+  return sum_over(tensor, dims, keepdim) / count_in(tensor, dims);
+}
+
+std::vector<std::int64_t> strides_like(const at::Tensor& like,
+                                       std::optional<at::MemoryFormat> format) {
+  switch (format.value_or(at::MemoryFormat::Preserve)) {
+    case at::MemoryFormat::Preserve:
+      return like.is_non_overlapping_and_dense()
+                 ? like.strides().vec()
+                 : at::infer_dense_strides(like.sizes(), like.strides());
+    case at::MemoryFormat::ChannelsLast:
+      return c10::get_channels_last_strides_2d(like.sizes());
+    case at::MemoryFormat::ChannelsLast3d:
+      return c10::get_channels_last_strides_3d(like.sizes());
+    default:
+      return at::detail::defaultStrides(like.sizes());
+  }
+}
+
+at::Tensor full_strided(at::IntArrayRef sizes, at::IntArrayRef strides, const at::Scalar& value,
+                        const at::TensorOptions& options) {
+  const std::vector<std::int64_t> order = order_of_strides(sizes, strides);
+  if (std::is_sorted(order.begin(), order.end())) return at::full(sizes, value, options);
+  std::vector<std::int64_t> in_memory;
+  in_memory.reserve(order.size());
+  for (const std::int64_t dim : order) in_memory.push_back(sizes[static_cast<std::size_t>(dim)]);
+  return at::full(in_memory, value, options).permute(inverse_permutation(order));
+}
+
+at::Tensor in_memory_order_of(const at::Tensor& like, const at::Tensor& values) {
+  const std::vector<std::int64_t> order =
+      order_of_strides(like.sizes(), strides_like(like, at::MemoryFormat::Preserve));
+  if (std::is_sorted(order.begin(), order.end())) {
+    return values.clone(at::MemoryFormat::Contiguous);
+  }
+  return values.permute(order)
+      .clone(at::MemoryFormat::Contiguous)
+      .permute(inverse_permutation(order));
+}
+
+at::Tensor along(const at::Tensor& vector, std::int64_t dim, std::int64_t dims) {
+  std::vector<std::int64_t> shape(static_cast<std::size_t>(dims), 1);
+  shape[static_cast<std::size_t>(dim)] = vector.numel();
+  return vector.view(shape);
+}
+
+}  // namespace assay::autograd

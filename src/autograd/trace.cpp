@@ -1,0 +1,500 @@
+// The only file that runs libtorch's autograd inside a trace.
+#include "autograd/trace.h"
+
+#include <ATen/FunctionalTensorWrapper.h>
+#include <ATen/autocast_mode.h>
+#include <ATen/ops/empty_like.h>
+#include <c10/core/GradMode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/node.h>
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+
+#include "assay/error.h"
+#include "aten/facts.h"
+#include "aten/operators.h"
+#include "aten/rng_state.h"
+#include "aten/trace_keys.h"
+#include "autograd/origins.h"
+#include "autograd/supported.h"
+#include "autograd/view_chain.h"
+#include "graph/pass_manager.h"
+#include "graph/passes/passes.h"
+#include "observe/observe.h"
+
+namespace assay::autograd {
+
+namespace {
+
+using at::Tensor;
+using graph::Argument;
+using graph::Node;
+namespace functional = at::functionalization::impl;
+
+// One primal while it is traced.
+struct TracedPrimal {
+  Tensor plain;  // the user's data, without history
+  Tensor leaf;   // the functional tensor that gradients are taken for
+  Node* placeholder = nullptr;
+};
+
+// One input of the program: a view of its primal, which the program may change.
+struct TracedInput {
+  std::size_t primal = 0;
+  Tensor given;     // by the user
+  Tensor argument;  // what the program is given
+};
+
+// The trace has to be made again with inputs that share memory as views of that memory.
+struct InputsShareChangedMemory {};
+
+// A value of the program as functionalization left it: up to date and plain.
+Tensor plain_value(const Tensor& tensor) {
+  if (!functional::isFunctionalTensor(tensor)) return tensor;
+  functional::sync(tensor);
+  return functional::from_functional_tensor(tensor);
+}
+
+class Trace {
+ public:
+  Trace(const TensorFunction& program, const TraceOptions& options, bool merges_shared_memory)
+      : program_(program), options_(options), merges_shared_memory_(merges_shared_memory) {
+    joint_.graph = std::make_unique<graph::Graph>(options.name);
+    recorder_.emplace(*joint_.graph);
+    recorder_->set_replacement(options.decompose);
+    recorder_->set_where(options.where);
+    recorder_->set_listener([this](Node& node) { note_origin(node); });
+  }
+
+  JointGraph run(const std::vector<Tensor>& inputs) {
+    // Random operators run for real; the program's own run must draw the same numbers.
+    const aten::KeepGenerator keep_generator;
+    const aten::Recorder::Active active(*recorder_);
+    add_inputs(inputs);
+    {
+      const aten::TraceBelowAutograd traced;
+      const c10::impl::IncludeDispatchKeyGuard functionalize(c10::DispatchKey::Functionalize);
+      const functional::FunctionalizationReapplyViewsGuard reapply_views(true);
+      run_forward();
+      add_captures();
+      find_changes();
+      sort_outputs();
+      run_backward();
+      set_output();
+    }
+    clean_up();
+    return std::move(joint_);
+  }
+
+ private:
+  void note_origin(Node& node) {
+    if (options_.origins == nullptr) return;
+    if (!is_backward_) {
+      options_.origins->add(node, -1);
+      return;
+    }
+    const auto current = torch::autograd::get_current_node();
+    if (current != nullptr) {
+      options_.origins->add(node, static_cast<std::int64_t>(current->sequence_nr()));
+    }
+  }
+
+  // ---- inputs ----
+
+  void add_inputs(const std::vector<Tensor>& inputs) {
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      check_supported(inputs[i], "input " + std::to_string(i));
+      const auto same = std::ranges::find_if(
+          inputs_, [&](const TracedInput& known) { return known.given.is_same(inputs[i]); });
+      if (same != inputs_.end()) {
+        inputs_.push_back(*same);
+        continue;
+      }
+      const std::vector<std::size_t> sharing = inputs_sharing_memory(inputs, i);
+      if (merges_shared_memory_ && sharing.size() > 1) {
+        inputs_.push_back({primal_of_shared_memory(inputs, sharing), inputs[i], {}});
+      } else {
+        inputs_.push_back({add_primal(inputs[i], i, std::nullopt), inputs[i], {}});
+      }
+    }
+  }
+
+  static std::vector<std::size_t> inputs_sharing_memory(const std::vector<Tensor>& inputs,
+                                                        std::size_t input) {
+    std::vector<std::size_t> sharing;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const bool is_known = std::ranges::any_of(
+          sharing, [&](std::size_t known) { return inputs[known].is_same(inputs[i]); });
+      if (!is_known && inputs[i].storage().is_alias_of(inputs[input].storage())) {
+        sharing.push_back(i);
+      }
+    }
+    return sharing;
+  }
+
+  std::size_t primal_of_shared_memory(const std::vector<Tensor>& inputs,
+                                      const std::vector<std::size_t>& sharing) {
+    const Tensor& first = inputs[sharing[0]];
+    for (std::size_t i = 0; i < joint_.primals.size(); ++i) {
+      if (joint_.primals[i].shared && joint_.primals[i].input == sharing[0]) return i;
+    }
+    std::int64_t begin = first.storage_offset();
+    std::int64_t end = begin;
+    for (std::size_t index : sharing) {
+      const Tensor& input = inputs[index];
+      if (input.requires_grad() || input.scalar_type() != first.scalar_type()) {
+        throw TraceError("inputs " + std::to_string(sharing[0]) + " and " + std::to_string(index) +
+                             " share memory that the program changes in place, and one of them "
+                             "requires a gradient or has another dtype",
+                         "pass a clone of one of them");
+      }
+      std::int64_t last = input.storage_offset();
+      for (std::int64_t d = 0; d < input.dim(); ++d) {
+        if (input.size(d) > 0) last += (input.size(d) - 1) * input.stride(d);
+      }
+      begin = std::min(begin, input.storage_offset());
+      end = std::max(end, last + 1);
+    }
+    const aten::NotTraced guard;
+    const Tensor memory = first.detach().as_strided({end - begin}, {1}, begin);
+    return add_primal(memory, sharing[0],
+                      SharedMemory{begin - first.storage_offset(), end - begin});
+  }
+
+  std::size_t add_primal(const Tensor& tensor, std::size_t input,
+                         std::optional<SharedMemory> shared) {
+    TracedPrimal made;
+    {
+      const aten::NotTraced guard;
+      made.plain = tensor.detach();
+    }
+    made.placeholder =
+        &recorder_->add_input("primals_" + std::to_string(primals_.size() + 1), made.plain);
+    made.leaf = functional::to_functional_tensor(made.plain);
+    if (tensor.requires_grad()) made.leaf.set_requires_grad(true);
+    primals_.push_back(std::move(made));
+    Primal primal;
+    primal.input = input;
+    primal.shared = shared;
+    primal.requires_grad = tensor.requires_grad();
+    joint_.primals.push_back(std::move(primal));
+    return joint_.primals.size() - 1;
+  }
+
+  // ---- forward ----
+
+  void run_forward() {
+    std::vector<Tensor> arguments;
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      inputs_[i].argument = make_argument(i);
+      arguments.push_back(inputs_[i].argument);
+    }
+    outputs_ = program_(arguments);
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      if (!outputs_[i].defined()) {
+        throw UserError("output " + std::to_string(i) + " of the program is an undefined tensor",
+                        "return only tensors that were computed");
+      }
+    }
+  }
+
+  Tensor make_argument(std::size_t index) {
+    const TracedInput& input = inputs_[index];
+    for (std::size_t i = 0; i < index; ++i) {
+      if (inputs_[i].given.is_same(input.given)) return inputs_[i].argument;
+    }
+    const Tensor& leaf = primals_[input.primal].leaf;
+    const Primal& primal = joint_.primals[input.primal];
+    // A leaf may not be changed in place; a view of it may.
+    const c10::AutoGradMode grad(true);
+    if (leaf.requires_grad()) return leaf.view_as(leaf);
+    if (!primal.shared) return leaf;
+    const std::int64_t begin = inputs_[primal.input].given.storage_offset() + primal.shared->begin;
+    return leaf.as_strided(input.given.sizes(), input.given.strides(),
+                           input.given.storage_offset() - begin);
+  }
+
+  // What the program used besides its inputs becomes inputs too, behind them.
+  void add_captures() {
+    const auto& captures = recorder_->captures();
+    for (std::size_t i = seen_captures_; i < captures.size(); ++i) {
+      Primal primal;
+      primal.captured = captures[i].tensor;
+      primal.requires_grad = captures[i].tensor.requires_grad();
+      check_supported(primal.captured, "a tensor the program uses without being given it");
+      joint_.primals.push_back(std::move(primal));
+      joint_.graph->rename(*captures[i].placeholder,
+                           "primals_" + std::to_string(joint_.primals.size()));
+    }
+    seen_captures_ = captures.size();
+  }
+
+  void find_changes() {
+    for (std::size_t i = 0; i < inputs_.size(); ++i) check_geometry(i);
+    for (std::size_t i = 0; i < primals_.size(); ++i) {
+      const Tensor value = plain_value(primals_[i].leaf);
+      Node& node = recorder_->node_of(value);
+      if (&without_noops(node) == primals_[i].placeholder) continue;
+      if (!joint_.primals[i].shared && shares_memory(i)) throw InputsShareChangedMemory();
+      joint_.primals[i].is_changed = true;
+      const Tensor differentiated = differentiated_change(i);
+      joint_.primals[i].is_change_differentiable = differentiated.defined();
+      add_forward_output(node, value, differentiated);
+    }
+    for (const aten::Capture& capture : recorder_->captures()) {
+      if (!capture.is_changed) continue;
+      Primal& primal = primal_of(capture.tensor);
+      primal.is_changed = true;
+      add_forward_output(recorder_->node_of(capture.tensor), capture.tensor, Tensor());
+    }
+  }
+
+  void check_geometry(std::size_t input) const {
+    const TracedInput& traced = inputs_[input];
+    const bool is_shared = joint_.primals[traced.primal].shared.has_value();
+    if (traced.argument.sizes() == traced.given.sizes() &&
+        traced.argument.strides() == traced.given.strides() &&
+        (is_shared || traced.argument.storage_offset() == traced.given.storage_offset())) {
+      return;
+    }
+    throw TraceError("the program changes the size, strides or storage of input " +
+                         std::to_string(input) + " in place",
+                     "return the changed tensor instead of using transpose_, resize_, set_ and the "
+                     "like on an input");
+  }
+
+  bool shares_memory(std::size_t primal) const {
+    const c10::Storage& storage = primals_[primal].plain.storage();
+    for (std::size_t i = 0; i < primals_.size(); ++i) {
+      if (i != primal && primals_[i].plain.storage().is_alias_of(storage)) return true;
+    }
+    return false;
+  }
+
+  // The tensor through which gradients flow into a change of a primal: undefined if none do. `x`
+  // may have had no history before `x.mul_(w)` gave it one.
+  Tensor differentiated_change(std::size_t primal) const {
+    const auto input = std::ranges::find(inputs_, primal, &TracedInput::primal);
+    if (input == inputs_.end() || !input->argument.requires_grad()) return {};
+    const bool is_new = !joint_.primals[primal].requires_grad;
+    const bool is_hidden =
+        functional::are_all_mutations_under_no_grad_or_inference_mode(primals_[primal].leaf);
+    return is_new || !is_hidden ? input->argument : Tensor();
+  }
+
+  Primal& primal_of(const Tensor& captured) {
+    const auto found = std::ranges::find_if(joint_.primals, [&](const Primal& primal) {
+      return primal.captured.defined() && primal.captured.is_same(captured);
+    });
+    internal_check(found != joint_.primals.end(), "a capture is a primal");
+    return *found;
+  }
+
+  static Node& without_noops(Node& node) {
+    Node* at = &node;
+    while (Node* source = graph::noop_source(*at)) at = source;
+    return *at;
+  }
+
+  // ---- outputs ----
+
+  // `differentiated`: the tensor whose gradient flows in at this output, if any.
+  std::size_t add_forward_output(Node& node, const Tensor& value, const Tensor& differentiated) {
+    const std::size_t index = forward_outputs_.size();
+    forward_outputs_.push_back(&node);
+    if (differentiated.defined() && differentiated.requires_grad()) {
+      joint_.tangents.push_back(index);
+      differentiated_.push_back(differentiated);
+      tangent_like_.push_back(value);
+    }
+    return index;
+  }
+
+  void sort_outputs() {
+    std::vector<Tensor> values;
+    for (const Tensor& output : outputs_) values.push_back(plain_value(output));
+    add_captures();  // a program may return what it was not given
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      joint_.outputs.push_back(sort_output(i, values));
+    }
+  }
+
+  Output sort_output(std::size_t i, const std::vector<Tensor>& values) {
+    const Tensor& output = outputs_[i];
+    Output made;
+    made.requires_grad = output.requires_grad();
+    for (std::size_t k = 0; k < i; ++k) {
+      if (outputs_[k].is_same(output)) {
+        made.kind = Output::Kind::same_as_output;
+        made.index = k;
+        return made;
+      }
+    }
+    if (auto primal = primal_sharing(values[i])) return output_on_primal(*primal, i, values);
+    if (made.requires_grad && shares_with_other(i, values)) {
+      if (auto view = view_of_base(i, values)) return *view;
+    }
+    made.index = add_forward_output(recorder_->node_of(values[i]), values[i], output);
+    value_of_output_[output.unsafeGetTensorImpl()] = made.index;
+    return made;
+  }
+
+  // The value of a primal after the program.
+  Tensor final_value(std::size_t primal) {
+    if (primal < primals_.size()) return plain_value(primals_[primal].leaf);
+    return joint_.primals[primal].captured;
+  }
+
+  std::optional<std::size_t> primal_sharing(const Tensor& value) {
+    for (std::size_t i = 0; i < joint_.primals.size(); ++i) {
+      const Tensor base = final_value(i);
+      if (value.has_storage() && base.has_storage() &&
+          value.storage().is_alias_of(base.storage())) {
+        return i;
+      }
+    }
+    return std::nullopt;
+  }
+
+  Output output_on_primal(std::size_t primal, std::size_t i, const std::vector<Tensor>& values) {
+    Output made;
+    made.index = primal;
+    made.requires_grad = outputs_[i].requires_grad();
+    const auto same = std::ranges::find_if(
+        inputs_, [&](const TracedInput& input) { return input.argument.is_same(outputs_[i]); });
+    if (same != inputs_.end()) {
+      made.kind = Output::Kind::input;
+      made.index = static_cast<std::size_t>(same - inputs_.begin());
+      return made;
+    }
+    if (outputs_[i].is_same(joint_.primals[primal].captured)) {
+      made.kind = Output::Kind::captured;
+      return made;
+    }
+    made.kind = Output::Kind::view_of_primal;
+    made.view = view_chain(recorder_->node_of(final_value(primal)), recorder_->node_of(values[i]));
+    return made;
+  }
+
+  bool shares_with_other(std::size_t i, const std::vector<Tensor>& values) const {
+    for (std::size_t k = 0; k < values.size(); ++k) {
+      if (k != i && !outputs_[k].is_same(outputs_[i]) && values[k].has_storage() &&
+          values[i].has_storage() && values[k].storage().is_alias_of(values[i].storage())) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // Results that share memory are views of one base, so that what the caller does to one is seen,
+  // and differentiated, through the others.
+  std::optional<Output> view_of_base(std::size_t i, const std::vector<Tensor>& values) {
+    const Tensor& output = outputs_[i];
+    if (!output.is_view()) return std::nullopt;
+    const Tensor base(output._base());
+    const Tensor value = plain_value(base);
+    auto [found, is_new] = value_of_output_.try_emplace(base.unsafeGetTensorImpl(), 0);
+    if (is_new) {
+      bases_.push_back(base);
+      found->second = add_forward_output(recorder_->node_of(value), value, base);
+    }
+    Output made;
+    made.kind = Output::Kind::view_of_value;
+    made.requires_grad = output.requires_grad();
+    made.index = found->second;
+    made.view = view_chain(recorder_->node_of(value), recorder_->node_of(values[i]));
+    return made;
+  }
+
+  // ---- backward ----
+
+  void run_backward() {
+    joint_.forward_outputs = forward_outputs_.size();
+    gradients_.assign(joint_.primals.size(), Argument());
+    if (joint_.tangents.empty()) return;
+    std::vector<Tensor> tangents;
+    for (std::size_t i = 0; i < tangent_like_.size(); ++i) tangents.push_back(make_tangent(i));
+    std::vector<Tensor> wanted;
+    std::vector<std::size_t> wanted_primals;
+    for (std::size_t i = 0; i < joint_.primals.size(); ++i) {
+      if (!joint_.primals[i].requires_grad) continue;
+      wanted.push_back(i < primals_.size() ? primals_[i].leaf : joint_.primals[i].captured);
+      wanted_primals.push_back(i);
+    }
+    is_backward_ = true;
+    // backward() is called outside of the program's autocast region.
+    const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+    const auto gradients = torch::autograd::grad(differentiated_, wanted, tangents,
+                                                 /*retain_graph=*/false, /*create_graph=*/false,
+                                                 /*allow_unused=*/true);
+    const c10::AutoGradMode no_grad(false);
+    for (std::size_t i = 0; i < gradients.size(); ++i) {
+      if (!gradients[i].defined()) continue;
+      gradients_[wanted_primals[i]] = &recorder_->node_of(plain_value(gradients[i]));
+    }
+    add_captures();
+    gradients_.resize(joint_.primals.size());
+  }
+
+  Tensor make_tangent(std::size_t index) {
+    Tensor plain;
+    {
+      const aten::NotTraced guard;
+      plain = at::empty_like(tangent_like_[index]).fill_(1);
+    }
+    recorder_->add_input("tangents_" + std::to_string(index + 1), plain);
+    return functional::to_functional_tensor(plain);
+  }
+
+  void set_output() {
+    graph::Tuple results;
+    for (Node* node : forward_outputs_) results.items.emplace_back(node);
+    if (joint_.has_backward()) {
+      for (const Argument& gradient : gradients_) {
+        // The caller copies a gradient that something else holds too, so an alias is not needed.
+        Node* node = gradient.node();
+        results.items.push_back(node == nullptr ? Argument() : Argument(&without_noops(*node)));
+      }
+    }
+    joint_.graph->set_output(std::move(results));
+  }
+
+  void clean_up() {
+    const auto options = aten::pass_options();
+    graph::run_passes(*joint_.graph, graph::all_passes(), options);
+  }
+
+  const TensorFunction& program_;
+  const TraceOptions& options_;
+  JointGraph joint_;
+  std::optional<aten::Recorder> recorder_;
+  bool merges_shared_memory_;
+  std::vector<TracedPrimal> primals_;
+  std::vector<TracedInput> inputs_;
+  std::vector<Tensor> outputs_;
+  std::vector<Tensor> bases_;  // kept alive: addresses are looked up in value_of_output_
+  std::size_t seen_captures_ = 0;
+  std::vector<Node*> forward_outputs_;
+  std::vector<Tensor> differentiated_;
+  std::vector<Tensor> tangent_like_;
+  std::unordered_map<const c10::TensorImpl*, std::size_t> value_of_output_;
+  std::vector<Argument> gradients_;
+  bool is_backward_ = false;
+};
+
+}  // namespace
+
+JointGraph trace(const TensorFunction& program, const std::vector<Tensor>& inputs,
+                 const TraceOptions& options) {
+  const observe::Phase phase("trace_joint", observe::Component::aot);
+  try {
+    return Trace(program, options, /*merges_shared_memory=*/false).run(inputs);
+  } catch (const InputsShareChangedMemory&) {
+    return Trace(program, options, /*merges_shared_memory=*/true).run(inputs);
+  }
+}
+
+}  // namespace assay::autograd

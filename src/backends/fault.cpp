@@ -1,0 +1,225 @@
+#include "backends/fault.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdlib>
+#include <mutex>
+#include <vector>
+
+#include "assay/error.h"
+#include "aten/operators.h"
+#include "backends/error.h"
+
+namespace assay::backends {
+
+namespace {
+
+using graph::Graph;
+using graph::Node;
+
+constexpr std::array kKinds = {
+    FaultKind::compile_error, FaultKind::runtime_error, FaultKind::accuracy, FaultKind::nan,
+    FaultKind::segfault,      FaultKind::abort,         FaultKind::hang,     FaultKind::oom};
+
+struct Setting {
+  std::mutex mutex;
+  std::optional<Fault> fault;
+};
+
+Setting& setting() {
+  static Setting instance;
+  return instance;
+}
+
+thread_local int trial_runs = 0;
+
+// `LayerNorm`, `layer_norm` and `layer_norm_` are one operator.
+std::string plain_name(std::string_view name) {
+  std::string plain;
+  for (char letter : name) {
+    if (letter != '_') plain += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  }
+  return plain;
+}
+
+std::string_view last_part(std::string_view dotted) {
+  return dotted.substr(dotted.rfind('.') + 1);  // npos + 1 is 0
+}
+
+bool is_in_place(const Node& node) {
+  const std::string_view name = node.target().base_name();
+  if (node.op() != graph::Op::call_module && name.ends_with('_') && !name.ends_with("__")) {
+    return true;
+  }
+  return std::ranges::any_of(node.kwargs(), [](const graph::NamedArgument& argument) {
+    const bool* value = argument.value.get_if<bool>();
+    return argument.name == "inplace" && value != nullptr && *value;
+  });
+}
+
+bool takes_item_of(const Node& user, const Node& node) {
+  return user.calls("operator.getitem") && user.args()[0].node() == &node;
+}
+
+// What the call gives: itself, or for a call with several results those that are used.
+std::vector<Node*> results_of(Node& node) {
+  std::vector<Node*> items;
+  for (Node* user : node.users()) {
+    if (takes_item_of(*user, node) && std::ranges::find(items, user) == items.end()) {
+      items.push_back(user);
+    }
+  }
+  const bool is_one_tensor = node.meta.value.tensor() != nullptr;
+  if (items.empty() || is_one_tensor) items.assign(1, &node);
+  std::erase_if(items, [](const Node* item) {
+    return item->meta.value.known() && item->meta.value.tensor() == nullptr;
+  });
+  return items;
+}
+
+void add_fault(Graph& graph, Node& node, FaultKind kind, Node* changed_in_place) {
+  auto position = std::ranges::find_if(graph.nodes(),
+                                       [&](const Node& candidate) { return &candidate == &node; });
+  Node& next = *std::next(position);
+  const Graph::InsertBefore before(graph, next);
+  Node& fault =
+      graph.call_function("torch.ops.assay_testing.fault.default", {}, {}, node.name() + "_fault");
+  fault.meta = node.meta;
+  node.replace_all_uses_with(fault);
+  fault.set_arguments({&node, to_string(kind)});
+  if (changed_in_place == nullptr) return;
+  // Whoever reads the changed tensor from here on reads the faulty value.
+  const auto replace = [&](Node& mentioned) -> graph::Argument {
+    return &mentioned == changed_in_place ? &fault : &mentioned;
+  };
+  for (auto later = std::next(position, 2); later != graph.nodes().end(); ++later) {
+    std::vector<graph::Argument> args;
+    std::vector<graph::NamedArgument> kwargs;
+    for (const graph::Argument& argument : later->args())
+      args.push_back(argument.map_nodes(replace));
+    for (const graph::NamedArgument& argument : later->kwargs()) {
+      kwargs.push_back({argument.name, argument.value.map_nodes(replace)});
+    }
+    later->set_arguments(std::move(args), std::move(kwargs));
+  }
+}
+
+}  // namespace
+
+const char* to_string(FaultKind kind) {
+  switch (kind) {
+    case FaultKind::compile_error:
+      return "compile_error";
+    case FaultKind::runtime_error:
+      return "runtime_error";
+    case FaultKind::accuracy:
+      return "accuracy";
+    case FaultKind::nan:
+      return "nan";
+    case FaultKind::segfault:
+      return "segfault";
+    case FaultKind::abort:
+      return "abort";
+    case FaultKind::hang:
+      return "hang";
+    case FaultKind::oom:
+      return "oom";
+  }
+  return "";
+}
+
+Fault parse_fault(std::string_view text) {
+  std::vector<std::string> names;
+  std::string list;
+  for (FaultKind kind : kKinds) {
+    names.emplace_back(to_string(kind));
+    list += (list.empty() ? "" : ", ") + names.back();
+  }
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos || colon == 0) {
+    throw UserError("a fault is written OPERATOR:KIND, found '" + std::string(text) + "'",
+                    "for example relu:runtime_error; the kinds are " + list);
+  }
+  const std::string_view wanted = text.substr(colon + 1);
+  for (FaultKind kind : kKinds) {
+    if (wanted == to_string(kind)) return {std::string(text.substr(0, colon)), kind};
+  }
+  const auto nearest = aten::nearest_names(wanted, names, 1);
+  throw UserError(
+      "unknown kind of fault '" + std::string(wanted) + "'",
+      (nearest.empty() ? "" : "did you mean " + nearest[0] + "? ") + "the kinds are " + list);
+}
+
+void set_fault(std::optional<Fault> fault) {
+  const std::lock_guard lock(setting().mutex);
+  setting().fault = std::move(fault);
+}
+
+std::optional<Fault> current_fault() {
+  {
+    const std::lock_guard lock(setting().mutex);
+    if (setting().fault) return setting().fault;
+  }
+  const char* text = std::getenv("ASSAY_INJECT_FAULT");
+  if (text == nullptr || *text == '\0') return std::nullopt;
+  return parse_fault(text);
+}
+
+FaultScope::FaultScope(Fault fault) {
+  const std::lock_guard lock(setting().mutex);
+  saved_ = std::exchange(setting().fault, std::move(fault));
+}
+
+FaultScope::~FaultScope() { set_fault(std::move(saved_)); }
+
+bool calls_operator(const Graph& graph, const Node& node, std::string_view op) {
+  if (!node.is_call()) return false;
+  std::string_view name = node.target().base_name();
+  if (node.op() == graph::Op::call_module) {
+    const graph::Attribute* attribute = graph.attribute(node.target().name());
+    if (attribute == nullptr) return false;
+    const auto* module = std::get_if<graph::ModuleAttribute>(&attribute->value);
+    if (module == nullptr) return false;
+    name = last_part(module->constructor);
+  }
+  return plain_name(name) == plain_name(op);
+}
+
+void FaultInjector::inject_into(Graph& graph) {
+  for (graph::Attribute& attribute : graph.attributes()) {
+    auto* subgraph = std::get_if<std::shared_ptr<Graph>>(&attribute.value);
+    if (subgraph != nullptr && *subgraph != nullptr) inject_into(**subgraph);
+  }
+  std::vector<Node*> calls;
+  for (Node& node : graph.nodes()) {
+    if (calls_operator(graph, node, fault_.op)) calls.push_back(&node);
+  }
+  for (Node* call : calls) {
+    if (fault_.kind == FaultKind::compile_error) {
+      throw BackendError(
+          backend_,
+          "injected compile error at '" + call->name() + "', a call of " + call->target().name(),
+          call->name());
+    }
+    Node* changed = is_in_place(*call) && !call->args().empty() ? call->args()[0].node() : nullptr;
+    for (Node* result : results_of(*call)) {
+      add_fault(graph, *result, fault_.kind, changed);
+      ++count_;
+    }
+  }
+}
+
+std::shared_ptr<const Graph> FaultInjector::inject(std::shared_ptr<const Graph> graph) {
+  const std::size_t before = count_;
+  std::shared_ptr<Graph> faulty = graph->clone();
+  inject_into(*faulty);
+  if (count_ == before) return graph;
+  return faulty;
+}
+
+FaultsAsleep::FaultsAsleep() { ++trial_runs; }
+FaultsAsleep::~FaultsAsleep() { --trial_runs; }
+bool FaultsAsleep::on_this_thread() { return trial_runs > 0; }
+
+}  // namespace assay::backends

@@ -1,0 +1,95 @@
+/// \file Faults on purpose: makes any backend faulty at a chosen operator, so that everything that
+/// finds, compares and reduces failures can be tried on a known one.
+///
+/// `ASSAY_INJECT_FAULT=relu:runtime_error`, `assay run FILE --inject mm:nan`, or set_fault(). A
+/// backend is made faulty through its graph: after each call of the operator stands a call of
+/// `torch.ops.assay_testing.fault`, which a run carries out and a trial run does not.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "graph/graph.h"
+
+namespace assay::backends {
+
+enum class FaultKind {
+  compile_error,  ///< The backend refuses the graph.
+  runtime_error,  ///< The operator raises.
+  accuracy,       ///< Its result is wrong by half and more.
+  nan,            ///< Its result is NaN.
+  segfault,       ///< It writes to address 0.
+  abort,          ///< It aborts the process.
+  hang,           ///< It never returns.
+  oom,            ///< It uses memory until there is none.
+};
+
+const char* to_string(FaultKind kind);
+
+struct Fault {
+  /// The operator's base name, `relu`: it stands for torch.relu, F.relu, nn.ReLU, x.relu(),
+  /// aten.relu and their in-place forms.
+  std::string op;
+  FaultKind kind = FaultKind::runtime_error;
+};
+
+/// Reads `relu:accuracy`. Throws `UserError` that lists the kinds.
+Fault parse_fault(std::string_view text);
+
+/// From now on every backend of this process has this fault; nothing: none has.
+void set_fault(std::optional<Fault> fault);
+/// What set_fault() was given, else what ASSAY_INJECT_FAULT says.
+std::optional<Fault> current_fault();
+
+/// set_fault() until the scope ends.
+class FaultScope {
+ public:
+  explicit FaultScope(Fault fault);
+  ~FaultScope();
+  FaultScope(const FaultScope&) = delete;
+  FaultScope& operator=(const FaultScope&) = delete;
+
+ private:
+  std::optional<Fault> saved_;
+};
+
+/// True if the node calls the operator `op`, however it is spelt.
+bool calls_operator(const graph::Graph& graph, const graph::Node& node, std::string_view op);
+
+/// Puts one fault into the graphs a backend is given.
+class FaultInjector {
+ public:
+  FaultInjector(Fault fault, std::string_view backend)
+      : fault_(std::move(fault)), backend_(backend) {}
+
+  /// The graph with the fault after each call of the operator; the graph itself if it has none.
+  /// Throws `BackendError` for a compile_error.
+  std::shared_ptr<const graph::Graph> inject(std::shared_ptr<const graph::Graph> graph);
+  /// How many calls were made faulty so far.
+  std::size_t count() const { return count_; }
+  const Fault& fault() const { return fault_; }
+
+ private:
+  void inject_into(graph::Graph& graph);
+
+  Fault fault_;
+  std::string backend_;
+  std::size_t count_ = 0;
+};
+
+/// While it lives, faults in graphs that this thread runs do nothing: a trial run at compile time
+/// must not meet what is to happen at run time.
+class FaultsAsleep {
+ public:
+  FaultsAsleep();
+  ~FaultsAsleep();
+  FaultsAsleep(const FaultsAsleep&) = delete;
+  FaultsAsleep& operator=(const FaultsAsleep&) = delete;
+
+  static bool on_this_thread();
+};
+
+}  // namespace assay::backends

@@ -1,0 +1,96 @@
+// The operators by which an injected fault happens.
+//
+// `fault` is differentiable: it is made of ordinary operators around `trigger`, which has no
+// gradient and stays one node in every graph that is traced.
+#include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/ops/add.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/logical_xor.h>
+#include <ATen/ops/mul.h>
+#include <ATen/ops/sub.h>
+#include <torch/library.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "backends/fault.h"
+
+namespace assay::backends {
+
+namespace {
+
+using at::Tensor;
+
+[[noreturn]] void use_all_memory() {
+  constexpr std::size_t kBlock = std::size_t{64} << 20U;
+  std::vector<std::unique_ptr<char[]>> blocks;
+  while (true) {
+    blocks.emplace_back(new char[kBlock]);
+    std::memset(blocks.back().get(), 1, kBlock);  // untouched memory is not used memory
+  }
+}
+
+void misbehave(const std::string& kind) {
+  if (kind == to_string(FaultKind::runtime_error)) {
+    throw std::runtime_error("injected runtime error");
+  }
+  if (kind == to_string(FaultKind::abort)) std::abort();
+  if (kind == to_string(FaultKind::oom)) use_all_memory();
+  if (kind == to_string(FaultKind::segfault)) {
+    volatile int* volatile nowhere = nullptr;
+    *nowhere = 1;
+  }
+  while (kind == to_string(FaultKind::hang)) std::this_thread::sleep_for(std::chrono::seconds(1));
+}
+
+// A number that leaves results as they are (1; false for bools) unless the fault is in the values.
+Tensor trigger(const Tensor& tensor, const std::string& kind) {
+  const bool is_awake = !FaultsAsleep::on_this_thread();
+  if (is_awake) misbehave(kind);
+  const bool is_wrong = is_awake && (kind == "accuracy" || kind == "nan");
+  if (tensor.scalar_type() == at::kBool) return at::full({}, is_wrong, tensor.options());
+  const bool is_integer = !tensor.is_floating_point() && !tensor.is_complex();
+  double factor = 1;
+  if (is_wrong) factor = is_integer ? 2 : 1.5;
+  if (is_wrong && kind == "nan" && !is_integer) factor = std::numeric_limits<double>::quiet_NaN();
+  return at::full({}, factor, tensor.options().memory_format(std::nullopt));
+}
+
+// Adds too, since a product leaves zeros as they are.
+Tensor fault(const Tensor& tensor, const std::string& kind) {
+  static const auto op = c10::Dispatcher::singleton()
+                             .findSchemaOrThrow("assay_testing::trigger", "")
+                             .typed<Tensor(const Tensor&, std::string)>();
+  const Tensor factor = op.call(tensor, kind);
+  if (tensor.scalar_type() == at::kBool) return at::logical_xor(tensor, factor);
+  return at::add(at::mul(tensor, factor), at::sub(factor, 1));
+}
+
+}  // namespace
+
+TORCH_LIBRARY(assay_testing, library) {
+  library.def("trigger(Tensor x, str kind) -> Tensor");
+  library.def("fault(Tensor x, str kind) -> Tensor");
+}
+
+TORCH_LIBRARY_IMPL(assay_testing, CompositeExplicitAutograd, library) {
+  library.impl("trigger", [](const Tensor& x, std::string kind) { return trigger(x, kind); });
+}
+
+TORCH_LIBRARY_IMPL(assay_testing, Autograd, library) {
+  library.impl("trigger", torch::CppFunction::makeFallthrough());
+}
+
+TORCH_LIBRARY_IMPL(assay_testing, CompositeImplicitAutograd, library) {
+  library.impl("fault", [](const Tensor& x, std::string kind) { return fault(x, kind); });
+}
+
+}  // namespace assay::backends

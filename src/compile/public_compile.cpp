@@ -1,0 +1,109 @@
+// The part of include/assay/compile.h that knows nothing of signatures.
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+#include "assay/compile.h"
+#include "aten/trace_keys.h"
+#include "compile/compiled_function.h"
+#include "compile/cpp_stack.h"
+#include "graph/print.h"
+
+namespace assay::detail {
+
+namespace {
+
+using aten::Value;
+
+bool is_being_recorded() { return c10::impl::tls_is_dispatch_key_included(aten::kAboveAutograd); }
+
+std::vector<Value> to_values(const std::vector<Input>& inputs) {
+  std::vector<Value> values;
+  values.reserve(inputs.size());
+  for (const Input& input : inputs) {
+    std::visit([&](const auto& held) { values.emplace_back(c10::IValue(held)); }, input);
+  }
+  return values;
+}
+
+std::vector<Input> to_inputs(const std::vector<Value>& values) {
+  std::vector<Input> inputs;
+  inputs.reserve(values.size());
+  for (const Value& value : values) {
+    if (value.is_tensor()) {
+      inputs.emplace_back(value.leaf.toTensor());
+    } else if (value.is_bool()) {
+      inputs.emplace_back(value.leaf.toBool());
+    } else if (value.is_float()) {
+      inputs.emplace_back(value.leaf.toDouble());
+    } else {
+      inputs.emplace_back(value.leaf.toInt());
+    }
+  }
+  return inputs;
+}
+
+Value to_value(std::vector<at::Tensor> results) {
+  std::vector<Value> items;
+  items.reserve(results.size());
+  for (at::Tensor& result : results) items.emplace_back(c10::IValue(std::move(result)));
+  return Value::sequence(Value::Kind::tuple, std::move(items));
+}
+
+std::vector<at::Tensor> to_tensors(const Value& result) {
+  std::vector<at::Tensor> tensors;
+  for (const Value& item : aten::unpack(result)) tensors.push_back(item.leaf.toTensor());
+  return tensors;
+}
+
+compile::Function as_function(const Program& program) {
+  return [program](const std::vector<Value>& inputs) {
+    if (!is_being_recorded()) return to_value(program(to_inputs(inputs)));
+    const compile::ProgramFrames frames;  // walks the stack: only where a place may be asked for
+    return to_value(program(to_inputs(inputs)));
+  };
+}
+
+compile::FunctionOptions to_function_options(CompileOptions options) {
+  compile::FunctionOptions made;
+  made.backend = std::move(options.backend);
+  made.name = std::move(options.name);
+  made.fallback = options.fallback;
+  made.cache_limit = options.cache_limit;
+  made.where = &compile::cpp_stack;
+  return made;
+}
+
+}  // namespace
+
+struct CompiledProgram::State {
+  Program program;
+  compile::CompiledFunction function;
+};
+
+CompiledProgram::CompiledProgram(Program program, CompileOptions options) {
+  compile::Function function = as_function(program);
+  // Not copied into place: a compiled function has a mutex.
+  state_.reset(new State{std::move(program),
+                         {std::move(function), to_function_options(std::move(options))}});
+}
+
+std::vector<at::Tensor> CompiledProgram::call(const std::vector<Input>& inputs) const {
+  // Part of the graph that is being recorded; a graph inside of it would hide its operators.
+  if (is_being_recorded()) return state_->program(inputs);
+  return to_tensors(state_->function.call(to_values(inputs)));
+}
+
+std::size_t CompiledProgram::compilations() const {
+  const auto entries = state_->function.entries();
+  return static_cast<std::size_t>(
+      std::ranges::count_if(entries, [](const auto& entry) { return entry->graph != nullptr; }));
+}
+
+std::vector<std::string> CompiledProgram::graphs() const {
+  std::vector<std::string> texts;
+  for (const auto& entry : state_->function.entries()) {
+    if (entry->graph != nullptr) texts.push_back(graph::print(*entry->graph));
+  }
+  return texts;
+}
+
+}  // namespace assay::detail
