@@ -20,7 +20,7 @@ MAY_INCLUDE: dict[str, list[str]] = {
     "capture": CORE,
     "backends": [*CORE, *STAGES],
     "repro": [*CORE, *STAGES, "backends"],
-    "compile": [*CORE, *STAGES, "backends", "repro"],
+    "frontend": [*CORE, *STAGES, "backends", "repro"],
     "sandbox": [*CORE, *STAGES, "backends", "repro"],
     "reduce": [*CORE, *STAGES, "backends", "repro", "sandbox"],
 }

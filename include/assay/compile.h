@@ -14,11 +14,11 @@
 ///   inference mode, autocast and default dtype. For others the function is compiled again, up to
 ///   `cache_limit` times; after that it runs as it is, with one warning.
 /// - **What is read from elsewhere.** Tensors that the function does not get as arguments, such as
-///   the parameters of a module, are inputs of the graph: an optimizer may update them in place, and
-///   what the function writes to them (running statistics) is written. They are not guarded: do not
-///   replace them by others, nor change their sizes. Numbers, and choices made by reading them
-///   (`if (module->is_training())`), are baked in and never looked at again; pass as arguments
-///   those that change.
+///   the parameters of a module, are inputs of the graph: an optimizer may update them in place,
+///   and what the function writes to them (running statistics) is written. A
+///   parameter that was frozen or given another shape since is noticed, one that was replaced by
+///   another tensor is not. Numbers, and choices made by them (`if (module->is_training())`), are
+///   baked in and never looked at again; pass as arguments those that change.
 /// - **What is refused**, with `TraceError`, which says where in your program: reading values of
 ///   tensors (`item()`, `if (x.sum() > 0)`, `std::cout << x`), results whose sizes depend on values
 ///   (`nonzero`, indexing by a mask), calling backward() inside, custom autograd functions, and
@@ -105,7 +105,7 @@ std::vector<Input> flatten(const Parameters&... arguments) {
     };
     (add_length(arguments), ...);
   }
-  const auto add = [&](const auto& argument) {
+  [[maybe_unused]] const auto add = [&](const auto& argument) {
     using Argument = std::remove_cvref_t<decltype(argument)>;
     if constexpr (is_vector<Argument>) {
       for (const at::Tensor& tensor : argument) inputs.emplace_back(tensor);
@@ -126,7 +126,8 @@ std::tuple<Parameters...> unflatten(const std::vector<Input>& inputs) {
   constexpr std::size_t others = sizeof...(Parameters) - vectors;
   std::size_t next_length = 0;
   std::size_t next = vectors > 1 ? vectors : 0;
-  const auto take = [&]<typename Parameter>(std::type_identity<Parameter>) -> Parameter {
+  [[maybe_unused]] const auto take =
+      [&]<typename Parameter>(std::type_identity<Parameter>) -> Parameter {
     if constexpr (is_vector<Parameter>) {
       const std::size_t length =
           vectors > 1 ? static_cast<std::size_t>(std::get<std::int64_t>(inputs[next_length++]))
@@ -171,8 +172,10 @@ struct ResultOf<std::tuple<Tensors...>> {
                       result);
   }
   static Result unflatten(std::vector<at::Tensor> results) {
-    std::size_t next = 0;
-    return Result{static_cast<Tensors>(std::move(results[next++]))...};
+    auto next = results.begin();
+    Result result;
+    std::apply([&](Tensors&... items) { ((items = std::move(*next++)), ...); }, result);
+    return result;
   }
 };
 
@@ -205,14 +208,16 @@ class Compiled;
 /// A compiled function, called like the function itself. Copies share the compiled graphs.
 template <typename Result, typename... Parameters>
 class Compiled<Result(Parameters...)> {
-  static_assert((detail::is_parameter<std::remove_cvref_t<Parameters>> && ...),
-                "parameters of a compiled function are at::Tensor, std::vector<at::Tensor>, double, "
-                "std::int64_t, int or bool");
+  static_assert(
+      (detail::is_parameter<std::remove_cvref_t<Parameters>> && ...),
+      "parameters of a compiled function are at::Tensor, std::vector<at::Tensor>, double, "
+      "std::int64_t, int or bool");
   static_assert((detail::is_passed_in<Parameters> && ...),
                 "parameters of a compiled function are passed by value or by reference to const");
-  static_assert(detail::ResultOf<std::remove_cvref_t<Result>>::is_supported,
-                "a compiled function returns at::Tensor, std::vector<at::Tensor> or a std::tuple of "
-                "at::Tensor");
+  static_assert(
+      detail::ResultOf<std::remove_cvref_t<Result>>::is_supported,
+      "a compiled function returns at::Tensor, std::vector<at::Tensor> or a std::tuple of "
+      "at::Tensor");
 
  public:
   using result_type = std::remove_cvref_t<Result>;
@@ -238,17 +243,13 @@ class Compiled<Result(Parameters...)> {
     // Shared, since a callable need not be copyable and std::function demands it.
     return [shared = std::make_shared<Callable>(std::move(function))](
                const std::vector<detail::Input>& inputs) {
-      return detail::ResultOf<result_type>::flatten(std::apply(
-          *shared, detail::unflatten<std::remove_cvref_t<Parameters>...>(inputs)));
+      return detail::ResultOf<result_type>::flatten(
+          std::apply(*shared, detail::unflatten<std::remove_cvref_t<Parameters>...>(inputs)));
     };
   }
 
   detail::CompiledProgram program_;
 };
-
-// Inline, so that the library's own files may include this header: they have a namespace
-// assay::compile, and a function of that name cannot stand beside it.
-inline namespace interface {
 
 /// The function, compiled when it is first called and whenever its guards fail; see the top of this
 /// file. Throws `UserError` if there is no backend of that name.
@@ -257,7 +258,5 @@ auto compile(Callable function, CompileOptions options = {}) {
   return Compiled<typename detail::SignatureOf<Callable>::type>(std::move(function),
                                                                 std::move(options));
 }
-
-}  // namespace interface
 
 }  // namespace assay

@@ -1,5 +1,5 @@
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, overload
 
 version: str
 torch_version: str
@@ -37,9 +37,13 @@ def configure_from_environment() -> None: ...
 
 class CompiledFunction:
     graphs: list[str]
+    @overload
+    def __init__(self, graph: str, backend: str, fallback: bool, cache_limit: int) -> None: ...
+    @overload
     def __init__(
         self,
         function: Callable[..., Any],
+        captured_as: Callable[..., Any],
         backend: str,
         name: str,
         fallback: bool,
@@ -61,3 +65,4 @@ def trace_function(
 def trace_text(text: str, inputs: list[Any], partitioner: str, decompose: bool) -> Trace: ...
 def partition_text(joint: str, forward_outputs: int, partitioner: str) -> dict[str, Any]: ...
 def list_backends() -> list[str]: ...
+def check_backend(name: str) -> None: ...

@@ -8,7 +8,7 @@
 #include "autograd/aot.h"
 #include "autograd/decompositions.h"
 #include "backends/registry.h"
-#include "compile/compiled_function.h"
+#include "frontend/compiled_function.h"
 #include "graph/parse.h"
 #include "graph/print.h"
 #include "python_values.h"
@@ -34,8 +34,12 @@ std::vector<graph::StackFrame> python_stack() {
     const auto code =
         py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
     const auto file = py::cast<std::string>(code.attr("co_filename"));
-    const bool is_library = file.find("/torch/") != std::string::npos ||
-                            file.find("/assay/") != std::string::npos || file.starts_with('<');
+    const bool is_library = file.find("/torch/") != std::string::npos || file.starts_with('<');
+    if (file.ends_with(
+            "/assay/aot.py")) {  // here the program was called; what called us is no news
+      Py_DECREF(frame);
+      break;
+    }
     if (!is_library) {
       stack.push_back(
           {file, PyFrame_GetLineNumber(frame), py::cast<std::string>(code.attr("co_name")), {}});
@@ -48,7 +52,25 @@ std::vector<graph::StackFrame> python_stack() {
   return stack;
 }
 
-compile::Function wrap(py::function function) {
+// Besides us: a tensor that Python has seen is held by its Python object, which we hold in turn.
+bool is_held_elsewhere(const at::Tensor& tensor) {
+  const py::gil_scoped_acquire gil;
+  PyObject* object = tensor.unsafeGetTensorImpl()->pyobj_slot()->load_pyobj();
+  if (object == nullptr) return tensor.use_count() > 1;
+  return tensor.use_count() > 2 || Py_REFCNT(object) > 1;
+}
+
+// Calls a Python function; what assay.aot refuses in Python is refused here.
+py::object call(const py::function& function, const py::tuple& arguments) {
+  try {
+    return function(*arguments);
+  } catch (const py::error_already_set& error) {
+    if (!error.matches(py::module_::import("assay._C").attr("TraceError"))) throw;
+    throw TraceError(py::cast<std::string>(py::str(error.value())));
+  }
+}
+
+frontend::Function wrap(py::function function) {
   // Freed with the GIL held, whoever lets go of it last.
   auto held = std::shared_ptr<py::function>(new py::function(std::move(function)),
                                             [](py::function* object) {
@@ -59,16 +81,28 @@ compile::Function wrap(py::function function) {
     const py::gil_scoped_acquire gil;
     py::tuple arguments(inputs.size());
     for (std::size_t i = 0; i < inputs.size(); ++i) arguments[i] = to_python(inputs[i]);
-    return from_python((*held)(*arguments));
+    const py::object result = call(*held, arguments);
+    try {
+      return from_python(result);
+    } catch (const UserError& error) {
+      throw TraceError("a compiled program cannot return this: " + error.detail().message,
+                       "return tensors, numbers, and lists, tuples or dicts of them");
+    }
   };
 }
 
 // A compiled Python function.
 class FunctionHandle {
  public:
-  FunctionHandle(py::function function, const std::string& backend, const std::string& name,
-                 bool fallback, std::size_t cache_limit)
-      : function_(wrap(std::move(function)), options(backend, name, fallback, cache_limit)) {}
+  FunctionHandle(py::function function, py::function captured_as, const std::string& backend,
+                 const std::string& name, bool fallback, std::size_t cache_limit)
+      : function_(wrap(std::move(function)),
+                  options(backend, name, fallback, cache_limit, wrap(std::move(captured_as)))) {}
+
+  FunctionHandle(const std::string& graph, const std::string& backend, bool fallback,
+                 std::size_t cache_limit)
+      : function_(std::shared_ptr<const graph::Graph>(graph::parse(graph, "<graph>")),
+                  options(backend, "graph", fallback, cache_limit)) {}
 
   py::object call(const py::args& args) {
     const std::vector<aten::Value> inputs = values_from(args);
@@ -89,13 +123,16 @@ class FunctionHandle {
   }
 
  private:
-  static compile::FunctionOptions options(const std::string& backend, const std::string& name,
-                                          bool fallback, std::size_t cache_limit) {
-    compile::FunctionOptions made;
+  static frontend::FunctionOptions options(const std::string& backend, const std::string& name,
+                                           bool fallback, std::size_t cache_limit,
+                                           frontend::Function captured_as = {}) {
+    frontend::FunctionOptions made;
+    made.captured_as = std::move(captured_as);
     made.backend = backend;
     made.name = name;
     made.fallback = fallback;
     made.cache_limit = cache_limit;
+    made.is_held_elsewhere = &is_held_elsewhere;
     made.stack = [] {
       const py::gil_scoped_acquire gil;
       return python_stack();
@@ -103,7 +140,7 @@ class FunctionHandle {
     return made;
   }
 
-  compile::CompiledFunction function_;
+  frontend::CompiledFunction function_;
 };
 
 autograd::Partitioner partitioner_named(const std::string& name) {
@@ -142,13 +179,14 @@ TraceHandle trace_captured(const graph::Graph& graph, const std::vector<aten::Va
 TraceHandle trace_function(py::function function, const py::iterable& args,
                            const std::string& partitioner, bool decompose) {
   std::vector<aten::Value> inputs = values_from(args);
-  compile::CaptureOptions options;
+  frontend::CaptureOptions options;
+  options.is_held_elsewhere = &is_held_elsewhere;
   options.stack = [] {
     const py::gil_scoped_acquire gil;
     return python_stack();
   };
   const py::gil_scoped_release unlocked;
-  const compile::Captured captured = compile::capture(wrap(std::move(function)), inputs, options);
+  const frontend::Captured captured = frontend::capture(wrap(std::move(function)), inputs, options);
   for (const at::Tensor& tensor : captured.tensors) inputs.emplace_back(c10::IValue(tensor));
   return trace_captured(*captured.graph, inputs, partitioner, decompose);
 }
@@ -177,9 +215,12 @@ py::dict partition_text(const std::string& joint, std::size_t forward_outputs,
 
 void add_aot(py::module_& module) {
   py::class_<FunctionHandle>(module, "CompiledFunction")
-      .def(py::init<py::function, const std::string&, const std::string&, bool, std::size_t>(),
-           py::arg("function"), py::arg("backend"), py::arg("name"), py::arg("fallback"),
-           py::arg("cache_limit"))
+      .def(py::init<py::function, py::function, const std::string&, const std::string&, bool,
+                    std::size_t>(),
+           py::arg("function"), py::arg("captured_as"), py::arg("backend"), py::arg("name"),
+           py::arg("fallback"), py::arg("cache_limit"))
+      .def(py::init<const std::string&, const std::string&, bool, std::size_t>(), py::arg("graph"),
+           py::arg("backend"), py::arg("fallback"), py::arg("cache_limit"))
       .def_property_readonly("graphs", &FunctionHandle::graphs)
       .def("__call__", &FunctionHandle::call);
   py::class_<TraceHandle>(module, "Trace")
@@ -195,6 +236,7 @@ void add_aot(py::module_& module) {
              py::arg("decompose"));
   module.def("partition_text", &partition_text, py::arg("joint"), py::arg("forward_outputs"),
              py::arg("partitioner"));
+  module.def("check_backend", [](const std::string& name) { backends::find_backend(name); });
   module.def("list_backends", [] {
     py::list names;
     for (const backends::Backend& backend : backends::all_backends()) {

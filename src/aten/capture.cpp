@@ -1,5 +1,7 @@
 #include "aten/capture.h"
 
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/autocast_mode.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/node.h>
 #include <torch/csrc/autograd/variable.h>
@@ -17,6 +19,7 @@
 #include "aten/record_arguments.h"
 #include "aten/rng_state.h"
 #include "aten/runner.h"
+#include "aten/supported.h"
 #include "aten/trace_keys.h"
 #include "aten/value_reads.h"
 #include "observe/observe.h"
@@ -66,6 +69,15 @@ bool has_pattern(const Tensor& tensor) {
   return std::all_of(bytes, bytes + count, [](unsigned char byte) { return byte == kPattern; });
 }
 
+thread_local int captures_on_this_thread = 0;
+
+struct Inside {
+  Inside() { ++captures_on_this_thread; }
+  ~Inside() { --captures_on_this_thread; }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+};
+
 class FunctionCapture {
  public:
   explicit FunctionCapture(const CaptureOptions& options) : options_(options) {
@@ -74,26 +86,46 @@ class FunctionCapture {
 
   Captured run(const Function& function, const std::vector<Value>& inputs) {
     const KeepGenerator keep_generator;
+    const std::uint64_t seed = at::detail::getDefaultCPUGenerator().current_seed();
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (!inputs[i].is_tensor()) continue;
+      check_supported(inputs[i].leaf.toTensor(), "input " + std::to_string(i));
+    }
     const std::vector<Value> copies = copy_inputs(inputs);
     add_inputs(copies);
     recorded_grad_mode_ = c10::GradMode::is_enabled();
+    outer_autocast_ = recorded_autocast_ = Autocast::current();
     const bool grad_mode = recorded_grad_mode_;
     Value result;
     {
       const Restore restore(*this);
       const RefuseValueReads refuse([this] { return describe_stack(); });
       const CallListener listener = [this](const c10::OperatorHandle& op, Stack& stack,
-                                                 const std::function<void()>& call) {
-        record(op, stack, call);
+                                           const std::function<void()>& call) {
+        try {
+          record(op, stack, call);
+        } catch (const TraceError& error) {
+          refused_ = error;
+          throw;
+        }
       };
+      const Inside inside;
       const TraceAboveAutograd traced(listener);
       try {
         result = function(copies);
       } catch (...) {
         // A program (or the Python interpreter) may have made another error out of ours.
         if (refuse.error()) throw *refuse.error();
+        if (refused_) throw *refused_;
         throw;
       }
+      // The program may have caught ours and gone on.
+      if (refuse.error()) throw *refuse.error();
+      if (refused_) throw *refused_;
+    }
+    if (at::detail::getDefaultCPUGenerator().current_seed() != seed) {
+      throw TraceError("the program seeds the random generator",
+                       "seed it outside of the compiled function");
     }
     if (c10::GradMode::is_enabled() != grad_mode) {
       throw TraceError("the program leaves gradients switched otherwise than it found them",
@@ -101,7 +133,7 @@ class FunctionCapture {
     }
     refuse_backward();
     refuse_custom_functions(result);
-    record_grad_mode();
+    record_modes();
     captured_.graph->set_output(to_argument(result));
     result = Value();
     copy_own_constants();
@@ -129,6 +161,20 @@ class FunctionCapture {
   struct Entry {
     Tensor tensor;  // kept alive: addresses are reused
     Node* node = nullptr;
+    bool requires_grad = false;
+  };
+
+  struct Autocast {
+    bool is_enabled = false;
+    c10::ScalarType dtype = c10::ScalarType::BFloat16;
+    bool is_cache_enabled = true;
+
+    static Autocast current() {
+      return {at::autocast::is_autocast_enabled(at::kCPU),
+              at::autocast::get_autocast_dtype(at::kCPU),
+              at::autocast::is_autocast_cache_enabled()};
+    }
+    bool operator==(const Autocast&) const = default;
   };
 
   void add_inputs(const std::vector<Value>& inputs) {
@@ -144,7 +190,8 @@ class FunctionCapture {
   }
 
   void bind(const Tensor& tensor, Node& node) {
-    entries_.try_emplace(tensor.unsafeGetTensorImpl(), Entry{tensor, &node});
+    entries_.try_emplace(tensor.unsafeGetTensorImpl(),
+                         Entry{tensor, &node, tensor.requires_grad()});
     if (tensor.has_storage()) {
       by_storage_[tensor.storage().unsafeGetStorageImpl()].push_back(tensor);
     }
@@ -159,7 +206,13 @@ class FunctionCapture {
   Node& node_of(const Tensor& tensor) {
     if (tensor.has_storage()) check_initialised(tensor.storage().unsafeGetStorageImpl());
     const auto found = entries_.find(tensor.unsafeGetTensorImpl());
-    if (found != entries_.end()) return *found->second.node;
+    if (found != entries_.end()) {
+      if (tensor.requires_grad() && tensor.is_leaf() && !found->second.requires_grad) {
+        throw TraceError("the program calls requires_grad_() on a tensor" + describe_stack(),
+                         "call it outside of the compiled function");
+      }
+      return *found->second.node;
+    }
     if (tensor.has_storage()) {
       const auto shared = by_storage_.find(tensor.storage().unsafeGetStorageImpl());
       if (shared != by_storage_.end()) return add_alias(tensor, shared->second);
@@ -179,6 +232,7 @@ class FunctionCapture {
       replaced_.push_back(alias);  // kept alive: addresses are reused
     }
     by_storage_.erase(storage);
+    filled_inside_.insert(storage);
   }
 
   // `x.data`, and what autograd keeps for backward, are the same values without history.
@@ -204,6 +258,7 @@ class FunctionCapture {
   }
 
   Node& add_capture(const Tensor& tensor) {
+    check_supported(tensor, "a tensor the program uses without being given it");
     std::optional<graph::Graph::InsertBefore> before;
     if (Node* call = first_call()) before.emplace(*captured_.graph, *call);
     Node& node =
@@ -258,6 +313,27 @@ class FunctionCapture {
     return text;
   }
 
+  // Autocast regions of the program become calls that enter and leave them.
+  void record_autocast() {
+    const Autocast now = Autocast::current();
+    if (now == recorded_autocast_) return;
+    if (autocast_region_ != nullptr) {
+      captured_.graph->call_function("torch.amp.autocast_mode._exit_autocast", {autocast_region_});
+      autocast_region_ = nullptr;
+    }
+    if (!(now == outer_autocast_)) {
+      autocast_region_ =
+          &captured_.graph->call_function("torch.amp.autocast_mode._enter_autocast",
+                                          {"cpu", now.dtype, now.is_enabled, now.is_cache_enabled});
+    }
+    recorded_autocast_ = now;
+  }
+
+  void record_modes() {
+    record_grad_mode();
+    record_autocast();
+  }
+
   void record_grad_mode() {
     const bool mode = c10::GradMode::is_enabled();
     if (mode == recorded_grad_mode_) return;
@@ -272,16 +348,16 @@ class FunctionCapture {
       return;
     }
     refuse_call(op, stack);
-    record_grad_mode();
-    RecordedArguments arguments = record_arguments(
-        schema, stack, [this](const Tensor& tensor) -> Argument {
+    record_modes();
+    RecordedArguments arguments =
+        record_arguments(schema, stack, [this](const Tensor& tensor) -> Argument {
           if (auto number = wrapped_number(tensor)) return *number;
           return &node_of(tensor);
         });
     keep_before_write(schema, stack);
     call();
-    Node& node = captured_.graph->call_function(
-        python_name(op), std::move(arguments.args), std::move(arguments.kwargs));
+    Node& node = captured_.graph->call_function(python_name(op), std::move(arguments.args),
+                                                std::move(arguments.kwargs));
     node.meta.value = describe(results_to_value(stack));
     if (options_.stack) node.meta.stack = options_.stack();
     bind_results(node, stack);
@@ -299,9 +375,10 @@ class FunctionCapture {
   }
 
   static TraceError backward_inside() {
-    return TraceError("the program calls backward(), which writes gradients where a graph cannot "
-                      "see it",
-                      "return the loss and call backward() on it outside");
+    return TraceError(
+        "the program calls backward(), which writes gradients where a graph cannot "
+        "see it",
+        "return the loss and call backward() on it outside");
   }
 
   void bind_results(Node& node, const Stack& results) {
@@ -326,15 +403,15 @@ class FunctionCapture {
   }
 
   void bind_list(Node& node, std::size_t index, const std::vector<Tensor>& tensors) {
-    Node& list =
-        captured_.graph->call_function("operator.getitem", {&node, static_cast<std::int64_t>(index)});
+    Node& list = captured_.graph->call_function("operator.getitem",
+                                                {&node, static_cast<std::int64_t>(index)});
     for (std::size_t i = 0; i < tensors.size(); ++i) bind_item(list, i, tensors[i]);
   }
 
   void bind_item(Node& node, std::size_t index, const Tensor& tensor) {
     if (!tensor.defined() || entries_.contains(tensor.unsafeGetTensorImpl())) return;
-    Node& item =
-        captured_.graph->call_function("operator.getitem", {&node, static_cast<std::int64_t>(index)});
+    Node& item = captured_.graph->call_function("operator.getitem",
+                                                {&node, static_cast<std::int64_t>(index)});
     item.meta.value = describe(Value(c10::IValue(tensor)));
     bind(tensor, item);
   }
@@ -375,6 +452,14 @@ class FunctionCapture {
     }
   }
 
+  bool is_made_inside(const Tensor& tensor) const {
+    if (tensor.has_storage() && filled_inside_.contains(tensor.storage().unsafeGetStorageImpl())) {
+      return true;
+    }
+    return options_.is_held_elsewhere ? !options_.is_held_elsewhere(tensor)
+                                      : tensor.use_count() == 1;
+  }
+
   // A tensor that nobody but this object holds was made by the program without an operator. The
   // program makes a new one in each call, so the graph copies it.
   void copy_own_constants() {
@@ -386,7 +471,7 @@ class FunctionCapture {
     for (Node* placeholder : captured_.graph->placeholders()) {
       const auto index = index_of_capture_.find(placeholder);
       if (index == index_of_capture_.end()) continue;
-      if (captured_.tensors[index->second].use_count() > 1) continue;
+      if (!is_made_inside(captured_.tensors[index->second])) continue;
       Node* after = first_call();
       const graph::Graph::InsertBefore before(*captured_.graph, *after);
       Node& copy = captured_.graph->call_function("torch.ops.aten.clone.default", {});
@@ -430,8 +515,8 @@ class FunctionCapture {
   Argument to_argument(const Value& value) {
     if (value.is_tensor()) {
       if (!value.leaf.toTensor().defined()) {
-        throw UserError("the program returns an undefined tensor",
-                        "return only tensors that were computed");
+        throw TraceError("the program returns an undefined tensor",
+                         "return only tensors that were computed");
       }
       return &node_of(value.leaf.toTensor());
     }
@@ -447,14 +532,12 @@ class FunctionCapture {
       return dict;
     }
     std::vector<Argument> items;
-    if (value.is_sequence() ||
-        (value.is_leaf() && (value.leaf.isList() || value.leaf.isTuple()))) {
+    if (value.is_sequence() || (value.is_leaf() && (value.leaf.isList() || value.leaf.isTuple()))) {
       for (const Value& item : unpack(value)) items.push_back(to_argument(item));
       if (value.kind == Value::Kind::tuple) return graph::Tuple{std::move(items)};
       return graph::List{std::move(items)};
     }
-    throw TraceError("the program returns a " + type_name(value) +
-                         ", which a graph cannot return",
+    throw TraceError("the program returns a " + type_name(value) + ", which a graph cannot return",
                      "return tensors, numbers, and lists, tuples or dicts of them");
   }
 
@@ -464,14 +547,21 @@ class FunctionCapture {
   std::unordered_map<const c10::StorageImpl*, std::vector<Tensor>> by_storage_;
   std::unordered_set<const c10::StorageImpl*> captured_storages_;
   std::unordered_map<const c10::StorageImpl*, Tensor> uninitialised_;
+  std::unordered_set<const c10::StorageImpl*> filled_inside_;
   std::unordered_map<const Node*, std::size_t> index_of_capture_;
   std::vector<Tensor> replaced_;
   std::vector<std::pair<Tensor, Tensor>> changed_;    // tensor, contents before
   std::vector<std::pair<Tensor, Tensor>> gradients_;  // leaf, its .grad before
   bool recorded_grad_mode_ = true;
+  Autocast outer_autocast_;
+  Autocast recorded_autocast_;
+  Node* autocast_region_ = nullptr;
+  std::optional<TraceError> refused_;
 };
 
 }  // namespace
+
+bool is_capturing() { return captures_on_this_thread != 0; }
 
 Captured capture(const Function& function, const std::vector<Value>& inputs,
                  const CaptureOptions& options) {

@@ -34,6 +34,8 @@ struct CaptureOptions {
   std::function<std::vector<graph::StackFrame>()> stack;
   /// The same as text for an error's message; asked only then.
   std::function<std::string()> where;
+  /// Whether anybody but the caller holds this tensor; its reference count by default.
+  std::function<bool(const at::Tensor&)> is_held_elsewhere;
 };
 
 /// Neither the inputs nor captured tensors nor the random generator are changed by it. Throws
@@ -41,5 +43,8 @@ struct CaptureOptions {
 /// backward(), uses a custom autograd function. What the function throws passes through.
 Captured capture(const Function& function, const std::vector<Value>& inputs,
                  const CaptureOptions& options = {});
+
+/// True while this thread runs a function to capture it.
+bool is_capturing();
 
 }  // namespace assay::aten

@@ -1,4 +1,6 @@
 // Higher-order operators: those that take subgraphs. Stock PyTorch defines them in Python.
+#include <c10/core/GradMode.h>
+
 #include "assay/error.h"
 #include "aten/plan.h"
 
@@ -9,6 +11,7 @@ namespace {
 constexpr std::string_view kCond = "torch.ops.higher_order.cond";
 constexpr std::string_view kInvokeSubgraph = "torch.ops.higher_order.invoke_subgraph";
 constexpr std::string_view kWhileLoop = "torch.ops.higher_order.while_loop";
+constexpr std::string_view kSetGradEnabled = "torch.ops.higher_order.wrap_with_set_grad_enabled";
 
 const GraphRunner& runner_of(const Value& value, const RunPlan& plan) {
   auto found = plan.subgraphs.find(value.graph);
@@ -47,6 +50,17 @@ Value run_invoke_subgraph(const Arguments& arguments, const RunPlan& plan) {
       .run(std::vector<Value>(begin, arguments.positional.end()));
 }
 
+Value run_with_grad_enabled(const Arguments& arguments, const RunPlan& plan) {
+  // wrap_with_set_grad_enabled(enabled, subgraph, *operands)
+  if (arguments.positional.size() < 2 || !arguments.positional[0].is_bool()) {
+    throw UserError("wrap_with_set_grad_enabled takes a bool and a subgraph");
+  }
+  const c10::AutoGradMode mode(arguments.positional[0].leaf.toBool());
+  const auto begin = arguments.positional.begin() + 2;
+  return runner_of(arguments.positional[1], plan)
+      .run(std::vector<Value>(begin, arguments.positional.end()));
+}
+
 Value run_while_loop(const Arguments& arguments, const RunPlan& plan) {
   // while_loop(condition, body, carried, additional)
   if (arguments.positional.size() < 3) throw UserError("while_loop takes two subgraphs and values");
@@ -67,7 +81,7 @@ Value run_while_loop(const Arguments& arguments, const RunPlan& plan) {
 
 bool is_higher_order(const graph::Target& target) {
   const std::string& name = target.name();
-  return name == kCond || name == kInvokeSubgraph || name == kWhileLoop;
+  return name == kCond || name == kInvokeSubgraph || name == kWhileLoop || name == kSetGradEnabled;
 }
 
 Value run_higher_order(const graph::Target& target, const Arguments& arguments,
@@ -75,6 +89,7 @@ Value run_higher_order(const graph::Target& target, const Arguments& arguments,
   if (!arguments.keywords.empty()) throw UserError(target.name() + " takes no keyword arguments");
   if (target.name() == kCond) return run_cond(arguments, plan);
   if (target.name() == kWhileLoop) return run_while_loop(arguments, plan);
+  if (target.name() == kSetGradEnabled) return run_with_grad_enabled(arguments, plan);
   return run_invoke_subgraph(arguments, plan);
 }
 

@@ -22,9 +22,12 @@ class Copier {
     Tensor made = on_copied_storage(tensor);
     if (tensor.requires_grad()) {
       made.set_requires_grad(true);
-      // What has a history may be changed in place, a leaf may not.
+      // What has a history may be changed in place; a leaf may not, nor a view of one.
       const c10::AutoGradMode grad(true);
-      if (!tensor.is_leaf()) made = made.view_as(made);
+      if (!tensor.is_leaf()) {
+        const Tensor copy = made.clone();
+        made = copy.strides() == made.strides() ? copy : made.view_as(made);
+      }
     }
     tensors_.emplace(tensor.unsafeGetTensorImpl(), made);
     return made;

@@ -141,6 +141,13 @@ Node& Recorder::add_call(const c10::OperatorHandle& op, const Stack& arguments) 
 }
 
 void Recorder::add_results(Node& call, const Stack& results) {
+  for (const c10::IValue& result : results) {
+    if (result.isTensor() && result.toTensor().defined() &&
+        result.toTensor().layout() != c10::kStrided) {
+      throw TraceError(call.target().name() + " gives a sparse tensor, which graphs cannot hold",
+                       "use dense tensors, e.g. sparse=False in an embedding");
+    }
+  }
   call.meta.value = describe(results_to_value(results));
   if (listener_) listener_(call);
   const auto item = [&](Node& from, std::size_t index, const at::Tensor& tensor) {

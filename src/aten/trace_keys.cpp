@@ -108,6 +108,18 @@ bool rewrite_dropout(const c10::OperatorHandle& op, Stack& stack) {
   return true;
 }
 
+// A tensor of zeros without memory, which derivative formulas make and functionalization does not
+// know; the arguments are those of zeros.
+bool rewrite_zero_tensor(const c10::OperatorHandle& op, Stack& stack) {
+  if (op.operator_name().name != "aten::_efficientzerotensor") return false;
+  static const c10::OperatorHandle zeros =
+      c10::Dispatcher::singleton().findSchemaOrThrow("aten::zeros", "");
+  Stack own = take_arguments(op, stack);
+  zeros.callBoxed(own);
+  put_results(stack, own);
+  return true;
+}
+
 bool is_recurrent(const c10::OperatorHandle& op) {
   const std::string& name = op.operator_name().name;
   return name == "aten::lstm" || name == "aten::gru" || name == "aten::rnn_tanh" ||
@@ -124,7 +136,7 @@ void see_above(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* s
     put_results(*stack, own);
     return;
   }
-  if (rewrite_dropout(op, *stack)) return;
+  if (rewrite_dropout(op, *stack) || rewrite_zero_tensor(op, *stack)) return;
   if (is_recurrent(op)) {
     const WithoutMkldnn guard;
     op.redispatchBoxed(rest, stack);

@@ -32,7 +32,8 @@ bool has_mask(const std::vector<c10::IValue>& stack) {
 void refuse_value_read(const c10::OperatorHandle& op, const std::vector<c10::IValue>& stack,
                        const std::function<std::string()>& where) {
   const std::string& name = op.operator_name().name;
-  const bool reads = op.hasTag(at::Tag::data_dependent_output) || name == "aten::equal";
+  const bool reads = op.hasTag(at::Tag::data_dependent_output) || name == "aten::equal" ||
+                     op.operator_name().overload_name == "tensor_indices_or_sections";
   bool sizes = op.hasTag(at::Tag::dynamic_output_shape);
   if (name == "aten::index") sizes = has_mask(stack);
   if (!reads && !sizes) return;

@@ -17,9 +17,9 @@
 #include "aten/facts.h"
 #include "aten/operators.h"
 #include "aten/rng_state.h"
+#include "aten/supported.h"
 #include "aten/trace_keys.h"
 #include "autograd/origins.h"
-#include "autograd/supported.h"
 #include "autograd/view_chain.h"
 #include "graph/pass_manager.h"
 #include "graph/passes/passes.h"
@@ -38,7 +38,12 @@ namespace functional = at::functionalization::impl;
 struct TracedPrimal {
   Tensor plain;  // the user's data, without history
   Tensor leaf;   // the functional tensor that gradients are taken for
+  // What the program may change: the leaf itself, or if it requires a gradient a copy, since
+  // autograd lets no leaf be changed, nor a view of one.
+  Tensor changeable;
   Node* placeholder = nullptr;
+  Node* initial = nullptr;  // the node of `changeable` before the program ran
+  c10::intrusive_ptr<torch::autograd::Node> initial_history;
 };
 
 // One input of the program: a view of its primal, which the program may change.
@@ -106,7 +111,7 @@ class Trace {
 
   void add_inputs(const std::vector<Tensor>& inputs) {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      check_supported(inputs[i], "input " + std::to_string(i));
+      aten::check_supported(inputs[i], "input " + std::to_string(i));
       const auto same = std::ranges::find_if(
           inputs_, [&](const TracedInput& known) { return known.given.is_same(inputs[i]); });
       if (same != inputs_.end()) {
@@ -146,7 +151,8 @@ class Trace {
     for (std::size_t index : sharing) {
       const Tensor& input = inputs[index];
       if (input.requires_grad() || input.scalar_type() != first.scalar_type()) {
-        throw TraceError("inputs " + std::to_string(sharing[0]) + " and " + std::to_string(index) +
+        throw TraceError("inputs " + std::to_string(sharing[0]) + " and " +
+                             std::to_string(sharing[1]) +
                              " share memory that the program changes in place, and one of them "
                              "requires a gradient or has another dtype",
                          "pass a clone of one of them");
@@ -187,12 +193,16 @@ class Trace {
   // ---- forward ----
 
   void run_forward() {
+    for (TracedPrimal& primal : primals_) make_changeable(primal);
     std::vector<Tensor> arguments;
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       inputs_[i].argument = make_argument(i);
       arguments.push_back(inputs_[i].argument);
     }
-    outputs_ = program_(arguments);
+    {
+      const c10::AutoGradMode keep_mode(c10::GradMode::is_enabled());
+      outputs_ = program_(arguments);
+    }
     for (std::size_t i = 0; i < outputs_.size(); ++i) {
       if (!outputs_[i].defined()) {
         throw UserError("output " + std::to_string(i) + " of the program is an undefined tensor",
@@ -206,15 +216,25 @@ class Trace {
     for (std::size_t i = 0; i < index; ++i) {
       if (inputs_[i].given.is_same(input.given)) return inputs_[i].argument;
     }
-    const Tensor& leaf = primals_[input.primal].leaf;
+    const Tensor& changeable = primals_[input.primal].changeable;
     const Primal& primal = joint_.primals[input.primal];
-    // A leaf may not be changed in place; a view of it may.
-    const c10::AutoGradMode grad(true);
-    if (leaf.requires_grad()) return leaf.view_as(leaf);
-    if (!primal.shared) return leaf;
+    if (!primal.shared) return changeable;
     const std::int64_t begin = inputs_[primal.input].given.storage_offset() + primal.shared->begin;
-    return leaf.as_strided(input.given.sizes(), input.given.strides(),
-                           input.given.storage_offset() - begin);
+    return changeable.as_strided(input.given.sizes(), input.given.strides(),
+                                 input.given.storage_offset() - begin);
+  }
+
+  void make_changeable(TracedPrimal& primal) {
+    primal.changeable = primal.leaf;
+    if (primal.leaf.requires_grad()) {
+      const c10::AutoGradMode grad(true);
+      // A copy has other strides only where elements share memory, and those nobody can change.
+      const Tensor copy = primal.leaf.clone();
+      primal.changeable =
+          copy.strides() == primal.leaf.strides() ? copy : primal.leaf.view_as(primal.leaf);
+    }
+    primal.initial = &recorder_->node_of(plain_value(primal.changeable));
+    primal.initial_history = primal.changeable.grad_fn();
   }
 
   // What the program used besides its inputs becomes inputs too, behind them.
@@ -224,7 +244,7 @@ class Trace {
       Primal primal;
       primal.captured = captures[i].tensor;
       primal.requires_grad = captures[i].tensor.requires_grad();
-      check_supported(primal.captured, "a tensor the program uses without being given it");
+      aten::check_supported(primal.captured, "a tensor the program uses without being given it");
       joint_.primals.push_back(std::move(primal));
       joint_.graph->rename(*captures[i].placeholder,
                            "primals_" + std::to_string(joint_.primals.size()));
@@ -235,9 +255,9 @@ class Trace {
   void find_changes() {
     for (std::size_t i = 0; i < inputs_.size(); ++i) check_geometry(i);
     for (std::size_t i = 0; i < primals_.size(); ++i) {
-      const Tensor value = plain_value(primals_[i].leaf);
+      const Tensor value = plain_value(primals_[i].changeable);
       Node& node = recorder_->node_of(value);
-      if (&without_noops(node) == primals_[i].placeholder) continue;
+      if (&without_noops(node) == &without_noops(*primals_[i].initial)) continue;
       if (!joint_.primals[i].shared && shares_memory(i)) throw InputsShareChangedMemory();
       joint_.primals[i].is_changed = true;
       const Tensor differentiated = differentiated_change(i);
@@ -254,10 +274,8 @@ class Trace {
 
   void check_geometry(std::size_t input) const {
     const TracedInput& traced = inputs_[input];
-    const bool is_shared = joint_.primals[traced.primal].shared.has_value();
     if (traced.argument.sizes() == traced.given.sizes() &&
-        traced.argument.strides() == traced.given.strides() &&
-        (is_shared || traced.argument.storage_offset() == traced.given.storage_offset())) {
+        traced.argument.strides() == traced.given.strides()) {
       return;
     }
     throw TraceError("the program changes the size, strides or storage of input " +
@@ -274,15 +292,13 @@ class Trace {
     return false;
   }
 
-  // The tensor through which gradients flow into a change of a primal: undefined if none do. `x`
-  // may have had no history before `x.mul_(w)` gave it one.
+  // The tensor through which gradients flow into a change of a primal: undefined if none do, as
+  // when the change was made under no_grad or through a detached alias.
   Tensor differentiated_change(std::size_t primal) const {
-    const auto input = std::ranges::find(inputs_, primal, &TracedInput::primal);
-    if (input == inputs_.end() || !input->argument.requires_grad()) return {};
-    const bool is_new = !joint_.primals[primal].requires_grad;
-    const bool is_hidden =
-        functional::are_all_mutations_under_no_grad_or_inference_mode(primals_[primal].leaf);
-    return is_new || !is_hidden ? input->argument : Tensor();
+    const Tensor& changed = primals_[primal].changeable;
+    const bool has_new_history =
+        changed.requires_grad() && changed.grad_fn() != primals_[primal].initial_history;
+    return has_new_history ? changed : Tensor();
   }
 
   Primal& primal_of(const Tensor& captured) {
@@ -333,7 +349,9 @@ class Trace {
         return made;
       }
     }
-    if (auto primal = primal_sharing(values[i])) return output_on_primal(*primal, i, values);
+    if (auto primal = primal_sharing(values[i])) {
+      if (auto found = output_on_primal(*primal, i, values)) return *found;
+    }
     if (made.requires_grad && shares_with_other(i, values)) {
       if (auto view = view_of_base(i, values)) return *view;
     }
@@ -344,7 +362,7 @@ class Trace {
 
   // The value of a primal after the program.
   Tensor final_value(std::size_t primal) {
-    if (primal < primals_.size()) return plain_value(primals_[primal].leaf);
+    if (primal < primals_.size()) return plain_value(primals_[primal].changeable);
     return joint_.primals[primal].captured;
   }
 
@@ -359,7 +377,8 @@ class Trace {
     return std::nullopt;
   }
 
-  Output output_on_primal(std::size_t primal, std::size_t i, const std::vector<Tensor>& values) {
+  std::optional<Output> output_on_primal(std::size_t primal, std::size_t i,
+                                         const std::vector<Tensor>& values) {
     Output made;
     made.index = primal;
     made.requires_grad = outputs_[i].requires_grad();
@@ -376,6 +395,7 @@ class Trace {
     }
     made.kind = Output::Kind::view_of_primal;
     made.view = view_chain(recorder_->node_of(final_value(primal)), recorder_->node_of(values[i]));
+    if (made.view == nullptr) return std::nullopt;  // e.g. unsafe_split, which is no view
     return made;
   }
 
@@ -406,6 +426,7 @@ class Trace {
     made.requires_grad = output.requires_grad();
     made.index = found->second;
     made.view = view_chain(recorder_->node_of(value), recorder_->node_of(values[i]));
+    if (made.view == nullptr) return std::nullopt;
     return made;
   }
 
@@ -463,6 +484,14 @@ class Trace {
   }
 
   void clean_up() {
+    // In a graph that changes nothing a copy of a primal is the primal.
+    for (const TracedPrimal& primal : primals_) {
+      if (primal.initial == primal.placeholder || primal.initial->target().base_name() != "clone") {
+        continue;
+      }
+      primal.initial->replace_all_uses_with(*primal.placeholder);
+      joint_.graph->erase(*primal.initial);
+    }
     const auto options = aten::pass_options();
     graph::run_passes(*joint_.graph, graph::all_passes(), options);
   }

@@ -3,7 +3,6 @@
 #include <ranges>
 #include <vector>
 
-#include "assay/error.h"
 #include "aten/operators.h"
 
 namespace assay::autograd {
@@ -35,11 +34,7 @@ std::shared_ptr<const graph::Graph> view_chain(const Node& base, const Node& nod
     chain.push_back(at);
     at = at->args()[0].node();
   }
-  if (at != &base) {
-    throw TraceError("a result shares memory with '" + base.name() +
-                         "' in a way that no chain of view operators explains",
-                     "return a clone of it");
-  }
+  if (at != &base) return nullptr;
   auto made = std::make_shared<graph::Graph>("View");
   Node* current = &made->placeholder("base");
   current->meta.value = base.meta.value;

@@ -72,14 +72,27 @@ struct Snapshot {
                            "'\n  schema: " + toString(op.schema()));
 }
 
-// PyTorch's own: it is called where its result replaces its argument.
+// PyTorch's own, which say in their name that they are: _unsafe_view, unsafe_split, ...
 bool is_undeclared_view(const c10::OperatorHandle& op) {
-  return op.operator_name().name.starts_with("aten::_unsafe_view");
+  const std::string& name = op.operator_name().name;
+  return name.starts_with("aten::_unsafe_view") || name.starts_with("aten::unsafe_");
+}
+
+// What the schema says of a call with these arguments: batch_norm writes to its statistics only
+// when training, and arguments may share memory.
+torch::utils::SchemaInfo schema_of_call(const c10::OperatorHandle& op, const Stack& stack) {
+  torch::utils::SchemaInfo info(op.schema());
+  std::vector<std::optional<c10::IValue>> values(stack.size());
+  for (std::size_t i = 0; i < stack.size(); ++i) {
+    // It looks into every value, and cannot look into devices and the like.
+    if (stack[i].isTensor() || stack[i].isTensorList() || stack[i].isBool()) values[i] = stack[i];
+  }
+  info.addArgumentValues(values);
+  return info;
 }
 
 void check_call(const c10::OperatorHandle& op, Stack& stack, const std::function<void()>& run) {
-  torch::utils::SchemaInfo info(op.schema());
-  info.addArgumentValues(std::vector<std::optional<c10::IValue>>(stack.begin(), stack.end()));
+  torch::utils::SchemaInfo info = schema_of_call(op, stack);
   std::vector<Snapshot> before;
   for (std::size_t i = 0; i < stack.size(); ++i) {
     const bool is_written = info.is_mutable(c10::SchemaArgument(c10::SchemaArgType::input, i));

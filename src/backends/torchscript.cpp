@@ -1,4 +1,5 @@
 // The backends that hand graphs to TorchScript's executor. In stock PyTorch 2.13 both raise.
+// TorchScript optimises by itself: it splits addmm, for one, which shows in the last bits of bf16.
 #include <torch/csrc/jit/runtime/graph_executor.h>
 
 #include "aten/runner.h"
@@ -19,6 +20,7 @@ class TorchScriptProgram {
   TorchScriptProgram(const graph::Graph& graph, std::string_view backend) : backend_(backend) {
     TorchScriptGraph converted = to_torchscript(graph, backend);
     inputs_ = std::move(converted.inputs);
+    output_count_ = converted.outputs.size();
     observe::log(observe::Component::backends, observe::Level::debug,
                  [&] { return "TorchScript graph:\n" + converted.graph->toString(); });
     executor_ = torch::jit::GraphExecutor(converted.graph, graph.name());
@@ -57,11 +59,12 @@ class TorchScriptProgram {
     } catch (const std::exception& error) {
       throw BackendError(backend_, error.what());
     }
-    return {stack.begin(), stack.end()};
+    return {stack.begin(), stack.begin() + static_cast<std::ptrdiff_t>(output_count_)};
   }
 
   std::string_view backend_;
   std::vector<std::size_t> inputs_;
+  std::size_t output_count_ = 0;
   mutable torch::jit::GraphExecutor executor_;  // locks by itself
   std::unique_ptr<graph::Graph> results_ = std::make_unique<graph::Graph>();
   std::unique_ptr<aten::GraphRunner> results_runner_;

@@ -3,6 +3,7 @@
 #include <torch/csrc/jit/runtime/operator.h>
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 
 #include "aten/convert.h"
@@ -57,6 +58,7 @@ class Converter {
       made_.graph->registerOutput(one_value(node, node));
     };
     graph_.output()->args()[0].for_each_node(add_output);
+    for (jit::Value* value : random_) made_.graph->registerOutput(value);
     made_.graph->lint();
     return std::move(made_);
   }
@@ -118,7 +120,7 @@ class Converter {
       const aten::Binding& binding = (*bindings)[i];
       if (binding.source == aten::Binding::Source::default_value) {
         const auto& value = schema.arguments()[i].default_value();
-        inputs.push_back(made_.graph->insertConstant(value ? *value : c10::IValue()));
+        inputs.push_back(constant(node, schema, i, value ? *value : c10::IValue()));
       } else {
         const bool is_keyword = binding.source == aten::Binding::Source::keyword;
         inputs.push_back(
@@ -133,6 +135,9 @@ class Converter {
     }
     check_overload(node, *made, schema);
     values_[&node] = made->outputs().vec();
+    if (op.hasTag(at::Tag::nondeterministic_seeded)) {
+      random_.insert(random_.end(), made->outputs().begin(), made->outputs().end());
+    }
   }
 
   // TorchScript chooses an operator by name and types; it must be the one that the graph names.
@@ -166,7 +171,29 @@ class Converter {
     if (!converted) {
       refuse(node, "the argument '" + schema.arguments()[position].name() + "' does not fit");
     }
-    return made_.graph->insertConstant(*converted);
+    return constant(node, schema, position, *converted);
+  }
+
+  // TorchScript takes no bool for a number, where the operators of Python do.
+  jit::Value* constant(const Node& node, const c10::FunctionSchema& schema, std::size_t position,
+                       const c10::IValue& value) {
+    const c10::Argument& argument = schema.arguments()[position];
+    const bool is_full = schema.name() == "aten::full";
+    if (is_full && argument.name() == "dtype" && value.isNone() && node.args().size() > 1 &&
+        node.args()[1].get_if<bool>() != nullptr) {
+      return made_.graph->insertConstant(static_cast<std::int64_t>(c10::kBool));
+    }
+    if (!value.isBool() || !c10::NumberType::get()->isSubtypeOf(*argument.type())) {
+      return made_.graph->insertConstant(value);
+    }
+    static const std::set<std::string_view> kAlike = {"aten::full",         "aten::full_like",
+                                                      "aten::new_full",     "aten::fill",
+                                                      "aten::fill_",        "aten::eq",
+                                                      "aten::ne",           "aten::masked_fill",
+                                                      "aten::masked_fill_", "aten::constant_pad_nd",
+                                                      "aten::scalar_tensor"};
+    if (!kAlike.contains(schema.name())) refuse(node, "its number is a bool");
+    return made_.graph->insertConstant(static_cast<std::int64_t>(value.toBool()));
   }
 
   // The node's call is the source text, which TorchScript quotes where it fails.
@@ -183,6 +210,7 @@ class Converter {
   std::string_view backend_;
   TorchScriptGraph made_;
   std::unordered_map<const Node*, std::vector<jit::Value*>> values_;
+  std::vector<jit::Value*> random_;
 };
 
 }  // namespace

@@ -11,7 +11,8 @@
 namespace assay::backends {
 
 struct TorchScriptGraph {
-  /// Takes the tensors of `inputs`, gives the values of `outputs`.
+  /// Takes the tensors of `inputs`, gives the values of `outputs`, and after them random tensors
+  /// that are of no use: without them TorchScript would not draw these, and shift all later ones.
   std::shared_ptr<torch::jit::Graph> graph;
   std::vector<std::size_t> inputs;          ///< Which placeholders it takes: those that are used.
   std::vector<const graph::Node*> outputs;  ///< The nodes that the graph's output mentions.

@@ -18,6 +18,8 @@ struct RunCommand {
   std::uint64_t seed = 0;
   std::optional<std::filesystem::path> save_directory;
   std::optional<std::filesystem::path> output;  ///< Save the results here, for torch.load.
+  std::optional<std::string> inject;            ///< A fault for the backend: `relu:accuracy`.
+  bool backward = false;  ///< Also run backward and show the inputs' gradients.
   bool json = false;
 };
 int run(const RunCommand& command);
@@ -36,6 +38,12 @@ int logs(bool json);
 
 /// Lists the graph passes.
 int passes(bool json);
+
+/// Lists the backends.
+int backends(bool json);
+
+/// Lists the operators that are decomposed, and into what.
+int decompositions(bool json);
 
 /// Assay's version and torch's.
 std::string version_text();

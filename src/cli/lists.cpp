@@ -1,8 +1,11 @@
-// `assay logs`, `assay passes` and `assay --version`: what there is.
+// `assay logs`, `assay passes`, `assay backends`, `assay decompositions`, `assay --version`: what
+// there is.
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "assay/version.h"
+#include "autograd/decompositions.h"
+#include "backends/registry.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
 #include "graph/pass_manager.h"
@@ -41,6 +44,37 @@ int passes(bool json) {
         "\nASSAY_DISABLE_PASSES=a,b switches passes off; ASSAY_PASS_LIMIT=N stops after N "
         "rewrites.\n");
   }
+  return 0;
+}
+
+int backends(bool json) {
+  auto list = nlohmann::json::array();
+  std::vector<std::vector<std::string>> rows = {{"backend", "tags", "what it does"}};
+  for (const assay::backends::Backend& backend : assay::backends::all_backends()) {
+    list.push_back(
+        {{"name", backend.name}, {"tags", backend.tags}, {"description", backend.description}});
+    std::string tags;
+    for (std::string_view tag : backend.tags) tags += (tags.empty() ? "" : ",") + std::string(tag);
+    rows.push_back({std::string(backend.name), tags, std::string(backend.description)});
+  }
+  if (json) {
+    std::printf("%s\n", list.dump(2).c_str());
+  } else {
+    std::printf("%s", table(rows).c_str());
+    std::printf(
+        "\n--inject relu:runtime_error (or ASSAY_INJECT_FAULT) gives any of them a fault.\n");
+  }
+  return 0;
+}
+
+int decompositions(bool json) {
+  auto list = nlohmann::json::array();
+  std::vector<std::vector<std::string>> rows = {{"operator", "made of"}};
+  for (const autograd::Decomposition& row : autograd::decompositions()) {
+    list.push_back({{"operator", row.op}, {"into", row.into}});
+    rows.push_back({std::string(row.op), std::string(row.into)});
+  }
+  std::printf("%s", json ? (list.dump(2) + "\n").c_str() : table(rows).c_str());
   return 0;
 }
 

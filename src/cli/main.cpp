@@ -22,6 +22,7 @@ constexpr int kUsageError = 2;
 constexpr const char* kExamples = R"(examples:
   assay run repro.py                    run a graph file and describe its results
   assay run repro.py --repeat 20 --json the same, for a script, with timings
+  assay run repro.py --backend aot_eager --backward
   assay show minifier_launcher.py       what is in a graph file
   assay show repro.py --dot | dot -Tsvg > graph.svg
   TORCH_LOGS="graph_code" assay run repro.py
@@ -32,6 +33,7 @@ struct Options {
   cli::ShowCommand show;
   std::string save_directory;
   std::string output;
+  std::string inject;
   std::string trace;
   bool timings = false;
   bool json = false;
@@ -42,7 +44,14 @@ CLI::App* add_run(CLI::App& app, Options& options) {
   run->add_option("FILE", options.run.file,
                   "repro.py, minifier_launcher.py, fx_graph_runnable.py, ...")
       ->required();
-  run->add_option("--backend", options.run.backend, "What runs the graph")->capture_default_str();
+  run->add_option("--backend", options.run.backend,
+                  "What runs the graph; `assay backends` lists them")
+      ->capture_default_str();
+  run->add_flag("--backward", options.run.backward,
+                "Also run backward from the sum of the results, and show the inputs' gradients");
+  run->add_option("--inject", options.inject,
+                  "Give the backend a fault, OPERATOR:KIND, e.g. relu:accuracy; the kinds are\n"
+                  "compile_error, runtime_error, accuracy, nan, segfault, abort, hang, oom");
   run->add_option("--threads", options.run.threads, "Threads inside operators")
       ->check(CLI::Range(1, 1024));
   run->add_option("--repeat", options.run.repeat, "Run this many times and time each")
@@ -106,6 +115,11 @@ int parse_and_run(int argc, char** argv, Options& options) {
   logs->add_flag("--json", options.json, "Print one JSON array");
   CLI::App* passes = app.add_subcommand("passes", "List the graph passes");
   passes->add_flag("--json", options.json, "Print one JSON array");
+  CLI::App* backends = app.add_subcommand("backends", "List what can run a graph");
+  backends->add_flag("--json", options.json, "Print one JSON array");
+  CLI::App* decompositions = app.add_subcommand(
+      "decompositions", "List the operators that are made of simpler ones when compiled");
+  decompositions->add_flag("--json", options.json, "Print one JSON array");
   try {
     app.parse(argc, argv);
   } catch (const CLI::RequiredError& error) {
@@ -114,7 +128,7 @@ int parse_and_run(int argc, char** argv, Options& options) {
       const std::string found = app.remaining().front();
       throw UserError(
           (found.starts_with('-') ? "unknown option '" : "unknown command '") + found + "'",
-          "the commands are: run, show, logs, passes");
+          "the commands are: run, show, backends, decompositions, logs, passes");
     }
     app.exit(error);
     return kUsageError;
@@ -132,6 +146,7 @@ int parse_and_run(int argc, char** argv, Options& options) {
     options.run.json = options.json;
     if (!options.save_directory.empty()) options.run.save_directory = options.save_directory;
     if (!options.output.empty()) options.run.output = options.output;
+    if (run->count("--inject") > 0) options.run.inject = options.inject;
     code = cli::run(options.run);
   } else if (show->parsed()) {
     options.show.json = options.json;
@@ -140,6 +155,10 @@ int parse_and_run(int argc, char** argv, Options& options) {
     code = cli::logs(options.json);
   } else if (passes->parsed()) {
     code = cli::passes(options.json);
+  } else if (backends->parsed()) {
+    code = cli::backends(options.json);
+  } else if (decompositions->parsed()) {
+    code = cli::decompositions(options.json);
   }
   if (options.timings) std::fprintf(stderr, "%s", observe::compile_times().c_str());
   return code;

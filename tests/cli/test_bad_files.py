@@ -223,8 +223,8 @@ def test_graph_that_contains_itself(tmp_path: Path) -> None:
 
 
 def test_unknown_backend() -> None:
-    result = assay("run", LAUNCHER, "--backend", "inductr")
-    assert_refused(result, "unknown backend 'inductr'", "the backends are: eager")
+    result = assay("run", LAUNCHER, "--backend", "aot_eagr")
+    assert_refused(result, "unknown backend 'aot_eagr'", "did you mean aot_eager")
 
 
 def test_results_that_cannot_be_saved(tmp_path: Path) -> None:

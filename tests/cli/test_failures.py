@@ -63,6 +63,7 @@ def test_json_describes_the_failure(tmp_path: Path) -> None:
     assert report["failure"] == {
         "kind": "exception",
         "stage": "eager",
+        "phase": "run",
         "node": "mm",
         "call": "torch.ops.aten.mm.default(x, x)",
         "message": "mat1 and mat2 shapes cannot be multiplied (4x3 and 4x3)",

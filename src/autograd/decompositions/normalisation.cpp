@@ -90,7 +90,8 @@ ThreeTensors native_layer_norm_backward(const Tensor& grad, const Tensor& input,
                               .to(input.scalar_type());
   }
   if (mask[1]) std::get<1>(result) = sum_over(g * normalised, outer, false).to(dtype);
-  if (mask[2]) std::get<2>(result) = sum_over(g, outer, false).to(dtype);
+  // One sample: its gradient, but never the tensor itself.
+  if (mask[2]) std::get<2>(result) = (outer.empty() ? g.clone() : g.sum(outer)).to(dtype);
   return result;
 }
 

@@ -1,10 +1,10 @@
-#include "autograd/supported.h"
+#include "aten/supported.h"
 
 #include <c10/core/DispatchKeySet.h>
 
 #include "assay/error.h"
 
-namespace assay::autograd {
+namespace assay::aten {
 
 namespace {
 
@@ -38,4 +38,4 @@ void check_supported(const at::Tensor& tensor, const std::string& what) {
   }
 }
 
-}  // namespace assay::autograd
+}  // namespace assay::aten

@@ -1,4 +1,4 @@
-#include "compile/cpp_stack.h"
+#include "frontend/cpp_stack.h"
 
 #include <cxxabi.h>
 #include <dlfcn.h>
@@ -12,7 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -22,7 +24,7 @@
 #include <sstream>
 #include <vector>
 
-namespace assay::compile {
+namespace assay::frontend {
 
 namespace {
 
@@ -59,15 +61,39 @@ bool is_library_of_ours(std::string_view path) {
   return false;
 }
 
-// Templates and inline functions of libraries are compiled into the user's object.
-bool is_function_of_ours(const Frame& frame) {
-  const std::string_view name = function_name(frame.function);
+// Templates and inline functions of libraries are compiled into the user's object. The place tells
+// better than the name: of inlined functions addr2line names the one around them.
+bool is_name_of_ours(std::string_view function) {
+  const std::string_view name = function_name(function);
   for (const std::string_view known : {"at::", "c10::", "torch::", "std::", "__gnu_cxx::",
                                        "assay::detail::", "assay::Compiled<"}) {
     if (name.starts_with(known)) return true;
   }
-  return frame.place.find("/torch/include/") != std::string::npos ||
-         frame.place.find("/include/c++/") != std::string::npos;
+  return false;
+}
+
+bool is_place_of_ours(std::string_view place) {
+  for (const std::string_view known : {"/torch/include/", "/include/c++/", "/include/assay/"}) {
+    if (place.find(known) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+// A lambda that is inlined into the wrapper of include/assay/compile.h is named in the wrapper's
+// name: "...::wrap<user::f()::{lambda(at::Tensor)#1}>...". Empty if it is not that wrapper.
+std::string lambda_in_wrapper(std::string_view function) {
+  constexpr std::string_view kWrapper = "::wrap<";
+  const std::size_t found = function.find(kWrapper);
+  if (found == std::string_view::npos || function.find("assay::Compiled<") > found) return {};
+  const std::string_view rest = function.substr(found + kWrapper.size());
+  int depth = 0;
+  for (std::size_t i = 0; i < rest.size(); ++i) {
+    if (rest[i] == '<') ++depth;
+    if (rest[i] != '>' || depth-- != 0) continue;
+    const std::string_view name = rest.substr(0, i);
+    return std::string(name.find("{lambda") == std::string_view::npos ? std::string_view() : name);
+  }
+  return {};
 }
 
 std::string demangled(const char* symbol) {
@@ -232,7 +258,11 @@ std::string line_about(const Frame& frame) {
 
 }  // namespace
 
-ProgramFrames::ProgramFrames() : saved_(outer_frames) { outer_frames = stack_depth() - 1; }
+// Not counted: stack_depth, this constructor, and whoever makes the object. Should the compiler
+// inline one of them, a frame of libassay more is looked at and left out.
+ProgramFrames::ProgramFrames() : saved_(outer_frames) {
+  outer_frames = std::max(stack_depth() - 3, 0);
+}
 
 ProgramFrames::~ProgramFrames() { outer_frames = saved_; }
 
@@ -255,13 +285,21 @@ std::string_view function_name(std::string_view demangled_name) {
 
 std::string cpp_stack() {
   std::string text;
+  std::string last;  // the function of the last line
   std::size_t lines = 0;
-  for (const Frame& frame : with_places(user_frames())) {
-    if (is_function_of_ours(frame)) continue;
+  std::vector<Frame> frames = with_places(user_frames());
+  for (Frame& frame : frames) {
+    if (is_place_of_ours(frame.place)) continue;
+    if (is_name_of_ours(frame.function)) {
+      frame.function = lambda_in_wrapper(frame.function);
+      if (frame.function.empty() && frame.place.empty()) continue;
+      if (!frame.function.empty() && last.starts_with(frame.function)) continue;
+    }
     if (++lines > kMostLines) return text + "\n  ...";
     text += line_about(frame);
+    last = frame.function;
   }
   return text;
 }
 
-}  // namespace assay::compile
+}  // namespace assay::frontend

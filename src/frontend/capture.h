@@ -3,11 +3,12 @@
 
 #include "aten/capture.h"
 
-namespace assay::compile {
+namespace assay::frontend {
 
 using aten::capture;
 using aten::Captured;
 using aten::CaptureOptions;
 using aten::Function;
+using aten::is_capturing;
 
-}  // namespace assay::compile
+}  // namespace assay::frontend

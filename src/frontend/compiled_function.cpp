@@ -1,10 +1,11 @@
-#include "compile/compiled_function.h"
+#include "frontend/compiled_function.h"
 
 #include "assay/error.h"
+#include "aten/runner.h"
 #include "graph/print.h"
 #include "observe/observe.h"
 
-namespace assay::compile {
+namespace assay::frontend {
 
 using aten::Value;
 
@@ -12,6 +13,24 @@ CompiledFunction::CompiledFunction(Function function, FunctionOptions options)
     : function_(std::move(function)), options_(std::move(options)) {
   backends::find_backend(
       options_.backend);  // an unknown name is an error now, not at the first call
+}
+
+CompiledFunction::CompiledFunction(std::shared_ptr<const graph::Graph> graph,
+                                   FunctionOptions options)
+    : CompiledFunction([runner = std::make_shared<const aten::GraphRunner>(*graph)](
+                           const std::vector<Value>& inputs) { return runner->run(inputs); },
+                       std::move(options)) {
+  graph_ = std::move(graph);
+}
+
+Captured CompiledFunction::capture_for(const std::vector<Value>& inputs) const {
+  if (graph_ != nullptr) return {graph_->clone(), {}};
+  CaptureOptions options;
+  options.name = options_.name;
+  options.stack = options_.stack;
+  options.where = options_.where;
+  options.is_held_elsewhere = options_.is_held_elsewhere;
+  return capture(options_.captured_as ? options_.captured_as : function_, inputs, options);
 }
 
 std::vector<std::shared_ptr<const CompiledFunction::Entry>> CompiledFunction::entries() const {
@@ -23,24 +42,25 @@ std::shared_ptr<const CompiledFunction::Entry> CompiledFunction::find(
     const std::vector<Value>& inputs, const GlobalState& state) const {
   const std::shared_lock lock(entries_mutex_);
   for (const auto& entry : entries_) {
-    if (entry->guards.hold(inputs, state)) return entry;
+    if (!entry->guards.hold(inputs, state)) continue;
+    if (entry->captured_guards && !entry->captured_guards->same_properties(entry->captured)) {
+      continue;
+    }
+    return entry;
   }
   return nullptr;
 }
 
 std::shared_ptr<const CompiledFunction::Entry> CompiledFunction::make(
     const std::vector<Value>& inputs) const {
-  Entry entry{Guards(inputs), nullptr, {}, {}};
+  Entry entry{Guards(inputs), nullptr, {}, {}, std::nullopt};
   try {
-    CaptureOptions options;
-    options.name = options_.name;
-    options.stack = options_.stack;
-    options.where = options_.where;
-    Captured captured = capture(function_, inputs, options);
+    Captured captured = capture_for(inputs);
     entry.graph = std::move(captured.graph);
     observe::artifact(observe::Artifact::graph_code, [&] { return graph::print(*entry.graph); });
     for (const at::Tensor& tensor : captured.tensors)
       entry.captured.emplace_back(c10::IValue(tensor));
+    if (!entry.captured.empty()) entry.captured_guards.emplace(entry.captured);
     backends::Subject subject{entry.graph, inputs, nullptr};
     subject.inputs.insert(subject.inputs.end(), entry.captured.begin(), entry.captured.end());
     entry.run = backends::compile(options_.backend, subject);
@@ -91,10 +111,12 @@ Value CompiledFunction::run(const Entry& entry, const std::vector<Value>& inputs
 }
 
 Value CompiledFunction::call(const std::vector<Value>& inputs) {
+  // Inside another program that is being captured: its calls become part of that one's graph.
+  if (is_capturing()) return (options_.captured_as ? options_.captured_as : function_)(inputs);
   const GlobalState state = GlobalState::current();
   std::shared_ptr<const Entry> entry = find(inputs, state);
   if (entry == nullptr) entry = add(inputs, state);
   return entry == nullptr ? function_(inputs) : run(*entry, inputs);
 }
 
-}  // namespace assay::compile
+}  // namespace assay::frontend

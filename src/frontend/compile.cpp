@@ -1,10 +1,13 @@
 // The part of include/assay/compile.h that knows nothing of signatures.
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include <algorithm>
+
 #include "assay/compile.h"
+#include "assay/error.h"
 #include "aten/trace_keys.h"
-#include "compile/compiled_function.h"
-#include "compile/cpp_stack.h"
+#include "frontend/compiled_function.h"
+#include "frontend/cpp_stack.h"
 #include "graph/print.h"
 
 namespace assay::detail {
@@ -54,21 +57,26 @@ std::vector<at::Tensor> to_tensors(const Value& result) {
   return tensors;
 }
 
-compile::Function as_function(const Program& program) {
+frontend::Function as_function(const Program& program) {
   return [program](const std::vector<Value>& inputs) {
     if (!is_being_recorded()) return to_value(program(to_inputs(inputs)));
-    const compile::ProgramFrames frames;  // walks the stack: only where a place may be asked for
-    return to_value(program(to_inputs(inputs)));
+    const frontend::ProgramFrames frames;  // walks the stack: only where a place may be asked for
+    std::vector<at::Tensor> results = program(to_inputs(inputs));
+    if (!std::ranges::all_of(results, [](const at::Tensor& result) { return result.defined(); })) {
+      throw TraceError("the program returns an undefined tensor, which a graph cannot return",
+                       "return only tensors that were computed");
+    }
+    return to_value(std::move(results));
   };
 }
 
-compile::FunctionOptions to_function_options(CompileOptions options) {
-  compile::FunctionOptions made;
+frontend::FunctionOptions to_function_options(CompileOptions options) {
+  frontend::FunctionOptions made;
   made.backend = std::move(options.backend);
   made.name = std::move(options.name);
   made.fallback = options.fallback;
   made.cache_limit = options.cache_limit;
-  made.where = &compile::cpp_stack;
+  made.where = &frontend::cpp_stack;
   return made;
 }
 
@@ -76,11 +84,11 @@ compile::FunctionOptions to_function_options(CompileOptions options) {
 
 struct CompiledProgram::State {
   Program program;
-  compile::CompiledFunction function;
+  frontend::CompiledFunction function;
 };
 
 CompiledProgram::CompiledProgram(Program program, CompileOptions options) {
-  compile::Function function = as_function(program);
+  frontend::Function function = as_function(program);
   // Not copied into place: a compiled function has a mutex.
   state_.reset(new State{std::move(program),
                          {std::move(function), to_function_options(std::move(options))}});

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace assay::compile {
+namespace assay::frontend {
 
 /// While it lives, this thread runs the user's program: frames outside of it are not the program's.
 class ProgramFrames {
@@ -29,4 +29,4 @@ std::string cpp_stack();
 /// For tests: it decides which frames are the user's.
 std::string_view function_name(std::string_view demangled);
 
-}  // namespace assay::compile
+}  // namespace assay::frontend

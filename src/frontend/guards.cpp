@@ -1,14 +1,18 @@
-#include "compile/guards.h"
+#include "frontend/guards.h"
 
 #include <ATen/Context.h>
 #include <ATen/autocast_mode.h>
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/GradMode.h>
 #include <c10/core/InferenceMode.h>
+#include <c10/util/SmallVector.h>
+
+#include <algorithm>
+#include <bit>
 
 #include "graph/dtype_names.h"
 
-namespace assay::compile {
+namespace assay::frontend {
 
 namespace {
 
@@ -101,19 +105,28 @@ const Guards::Input* Guards::failed_input(const std::vector<Value>& inputs) cons
 }
 
 std::vector<Guards::Sharing> Guards::find_sharing(const std::vector<Value>& inputs) {
-  std::vector<Sharing> found;
-  for (std::size_t i = 1; i < inputs.size(); ++i) {
+  // Sorted by storage, those that share stand side by side.
+  c10::SmallVector<std::pair<const c10::StorageImpl*, std::size_t>, 16> storages;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
     const at::Tensor* tensor = tensor_in(inputs[i]);
-    if (tensor == nullptr || !tensor->has_storage()) continue;
-    for (std::size_t k = 0; k < i; ++k) {
-      const at::Tensor* other = tensor_in(inputs[k]);
-      if (other == nullptr || !other->has_storage()) continue;
-      if (!tensor->storage().is_alias_of(other->storage())) continue;
-      found.push_back(
-          {i, k, tensor->is_same(*other), tensor->storage_offset() - other->storage_offset()});
-      break;
+    if (tensor != nullptr && tensor->has_storage()) {
+      storages.emplace_back(tensor->storage().unsafeGetStorageImpl(), i);
     }
   }
+  std::ranges::sort(storages);
+  std::vector<Sharing> found;
+  std::size_t first = 0;
+  for (std::size_t i = 1; i < storages.size(); ++i) {
+    if (storages[i].first != storages[first].first) {
+      first = i;
+      continue;
+    }
+    const at::Tensor& tensor = inputs[storages[i].second].leaf.toTensor();
+    const at::Tensor& other = inputs[storages[first].second].leaf.toTensor();
+    found.push_back({storages[i].second, storages[first].second, tensor.is_same(other),
+                     tensor.storage_offset() - other.storage_offset()});
+  }
+  std::ranges::sort(found, {}, &Sharing::input);  // storages lie elsewhere in each call
   return found;
 }
 
@@ -159,4 +172,4 @@ std::string Guards::failure(const std::vector<Value>& inputs, const GlobalState&
   return name + " is another kind of tensor";
 }
 
-}  // namespace assay::compile
+}  // namespace assay::frontend

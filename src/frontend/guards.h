@@ -10,7 +10,7 @@
 
 #include "aten/value.h"
 
-namespace assay::compile {
+namespace assay::frontend {
 
 /// Settings that change what a program computes.
 struct GlobalState {
@@ -32,6 +32,10 @@ class Guards {
 
   bool hold(const std::vector<aten::Value>& inputs, const GlobalState& state) const {
     return state == state_ && failed_input(inputs) == nullptr && same_sharing(inputs);
+  }
+  /// Whether the inputs' own properties are the same, however they share memory.
+  bool same_properties(const std::vector<aten::Value>& inputs) const {
+    return failed_input(inputs) == nullptr;
   }
   /// One sentence about the first guard that fails, for the `recompiles` log; empty if all hold.
   std::string failure(const std::vector<aten::Value>& inputs, const GlobalState& state) const;
@@ -70,4 +74,4 @@ class Guards {
   std::vector<Sharing> sharing_;
 };
 
-}  // namespace assay::compile
+}  // namespace assay::frontend

@@ -5,16 +5,17 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <string>
 #include <vector>
 
 #include "aten/value.h"
 #include "backends/registry.h"
-#include "compile/capture.h"
-#include "compile/guards.h"
+#include "frontend/capture.h"
+#include "frontend/guards.h"
 
-namespace assay::compile {
+namespace assay::frontend {
 
 struct FunctionOptions {
   std::string backend = "aot_eager";
@@ -23,14 +24,20 @@ struct FunctionOptions {
   bool fallback = false;
   /// After this many compilations further calls run eagerly, with one warning.
   std::size_t cache_limit = 8;
+  /// As in CaptureOptions.
   std::function<std::vector<graph::StackFrame>()> stack;
   std::function<std::string()> where;
+  std::function<bool(const at::Tensor&)> is_held_elsewhere;
+  /// What is run to capture the function, if not the function itself: one that refuses more.
+  Function captured_as;
 };
 
 /// Calls may come from several threads; each compilation is done by one of them.
 class CompiledFunction {
  public:
   CompiledFunction(Function function, FunctionOptions options);
+  /// The same for a graph that was captured before.
+  CompiledFunction(std::shared_ptr<const graph::Graph> graph, FunctionOptions options);
 
   aten::Value call(const std::vector<aten::Value>& inputs);
 
@@ -40,6 +47,8 @@ class CompiledFunction {
     std::shared_ptr<const graph::Graph> graph;  ///< What was captured; null if run eagerly.
     std::vector<aten::Value> captured;
     backends::Callable run;  ///< Empty: run the function itself.
+    /// A captured parameter may have been frozen or given another shape since.
+    std::optional<Guards> captured_guards;
   };
   std::vector<std::shared_ptr<const Entry>> entries() const;
 
@@ -51,7 +60,10 @@ class CompiledFunction {
   std::shared_ptr<const Entry> make(const std::vector<aten::Value>& inputs) const;
   aten::Value run(const Entry& entry, const std::vector<aten::Value>& inputs) const;
 
+  Captured capture_for(const std::vector<aten::Value>& inputs) const;
+
   Function function_;
+  std::shared_ptr<const graph::Graph> graph_;  // null for a function
   FunctionOptions options_;
   std::mutex compiling_;
   mutable std::shared_mutex entries_mutex_;
@@ -59,4 +71,4 @@ class CompiledFunction {
   std::atomic<bool> has_warned_ = false;
 };
 
-}  // namespace assay::compile
+}  // namespace assay::frontend

@@ -1,0 +1,1 @@
+"""Programs compiled with `aot_eager` against the same programs run eagerly."""
