@@ -1,19 +1,16 @@
 #include "aten/capture.h"
 
 #include <ATen/CPUGeneratorImpl.h>
-#include <ATen/autocast_mode.h>
 #include <c10/core/GradMode.h>
-#include <torch/csrc/autograd/node.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
-#include <cstring>
-#include <typeinfo>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "assay/error.h"
 #include "aten/call.h"
+#include "aten/capture_checks.h"
 #include "aten/input_copies.h"
 #include "aten/operators.h"
 #include "aten/record_arguments.h"
@@ -49,26 +46,6 @@ bool is_written(const c10::FunctionSchema& schema, std::size_t position) {
   return argument.name() == "running_mean" || argument.name() == "running_var";
 }
 
-// `torch::tensor({1, 2})` is an empty tensor whose memory is then filled without an operator. So
-// new memory gets a pattern: what has lost it by its first use has contents no operator tells.
-bool gives_uninitialised_memory(const c10::OperatorHandle& op) {
-  const std::string& name = op.operator_name().name;
-  return name.starts_with("aten::empty") || name.starts_with("aten::new_empty");
-}
-
-constexpr unsigned char kPattern = 0x5b;
-
-void write_pattern(const Tensor& tensor) {
-  const c10::Storage& storage = tensor.storage();
-  if (storage.nbytes() != 0) std::memset(storage.mutable_data(), kPattern, storage.nbytes());
-}
-
-bool has_pattern(const Tensor& tensor) {
-  const auto* bytes = static_cast<const unsigned char*>(tensor.storage().data());
-  const auto count = static_cast<std::ptrdiff_t>(tensor.storage().nbytes());
-  return std::all_of(bytes, bytes + count, [](unsigned char byte) { return byte == kPattern; });
-}
-
 thread_local int captures_on_this_thread = 0;
 
 struct Inside {
@@ -94,7 +71,7 @@ class FunctionCapture {
     const std::vector<Value> copies = copy_inputs(inputs);
     add_inputs(copies);
     recorded_grad_mode_ = c10::GradMode::is_enabled();
-    outer_autocast_ = recorded_autocast_ = Autocast::current();
+    outer_autocast_ = recorded_autocast_ = AutocastState::current();
     const bool grad_mode = recorded_grad_mode_;
     Value result;
     {
@@ -132,7 +109,7 @@ class FunctionCapture {
                        "use a guard (torch::NoGradGuard) inside the program");
     }
     refuse_backward();
-    refuse_custom_functions(result);
+    refuse_custom_functions(result, captured_.tensors);
     record_modes();
     captured_.graph->set_output(to_argument(result));
     result = Value();
@@ -162,19 +139,6 @@ class FunctionCapture {
     Tensor tensor;  // kept alive: addresses are reused
     Node* node = nullptr;
     bool requires_grad = false;
-  };
-
-  struct Autocast {
-    bool is_enabled = false;
-    c10::ScalarType dtype = c10::ScalarType::BFloat16;
-    bool is_cache_enabled = true;
-
-    static Autocast current() {
-      return {at::autocast::is_autocast_enabled(at::kCPU),
-              at::autocast::get_autocast_dtype(at::kCPU),
-              at::autocast::is_autocast_cache_enabled()};
-    }
-    bool operator==(const Autocast&) const = default;
   };
 
   void add_inputs(const std::vector<Value>& inputs) {
@@ -313,9 +277,9 @@ class FunctionCapture {
     return text;
   }
 
-  // Autocast regions of the program become calls that enter and leave them.
+  // AutocastState regions of the program become calls that enter and leave them.
   void record_autocast() {
-    const Autocast now = Autocast::current();
+    const AutocastState now = AutocastState::current();
     if (now == recorded_autocast_) return;
     if (autocast_region_ != nullptr) {
       captured_.graph->call_function("torch.amp.autocast_mode._exit_autocast", {autocast_region_});
@@ -427,31 +391,6 @@ class FunctionCapture {
     }
   }
 
-  // Their backward is code, not operators: the recorded calls would be differentiated otherwise.
-  void refuse_custom_functions(const Value& result) const {
-    std::unordered_set<const torch::autograd::Node*> seen;
-    for (const Tensor& tensor : captured_.tensors) {
-      if (tensor.grad_fn() != nullptr) seen.insert(tensor.grad_fn().get());
-    }
-    std::vector<const torch::autograd::Node*> todo;
-    for_each_tensor(result, [&](const Tensor& tensor) {
-      if (tensor.grad_fn() != nullptr) todo.push_back(tensor.grad_fn().get());
-    });
-    while (!todo.empty()) {
-      const torch::autograd::Node* node = todo.back();
-      todo.pop_back();
-      if (node == nullptr || !seen.insert(node).second) continue;
-      const std::string_view type = typeid(*node).name();
-      if (type.find("CppNode") != std::string_view::npos ||
-          type.find("PyNode") != std::string_view::npos) {
-        throw TraceError("the program uses the custom autograd function '" + node->name() +
-                             "', whose backward cannot be seen by a graph",
-                         "call it outside of the compiled function");
-      }
-      for (const auto& edge : node->next_edges()) todo.push_back(edge.function.get());
-    }
-  }
-
   bool is_made_inside(const Tensor& tensor) const {
     if (tensor.has_storage() && filled_inside_.contains(tensor.storage().unsafeGetStorageImpl())) {
       return true;
@@ -500,18 +439,6 @@ class FunctionCapture {
     return nullptr;
   }
 
-  template <typename Visit>
-  static void for_each_tensor(const Value& value, const Visit& visit) {
-    if (value.is_tensor()) {
-      if (value.leaf.toTensor().defined()) visit(value.leaf.toTensor());
-      return;
-    }
-    if (value.is_leaf() && (value.leaf.isList() || value.leaf.isTuple())) {
-      for (const Value& item : unpack(value)) for_each_tensor(item, visit);
-    }
-    for (const Value& item : value.items) for_each_tensor(item, visit);
-  }
-
   Argument to_argument(const Value& value) {
     if (value.is_tensor()) {
       if (!value.leaf.toTensor().defined()) {
@@ -553,8 +480,8 @@ class FunctionCapture {
   std::vector<std::pair<Tensor, Tensor>> changed_;    // tensor, contents before
   std::vector<std::pair<Tensor, Tensor>> gradients_;  // leaf, its .grad before
   bool recorded_grad_mode_ = true;
-  Autocast outer_autocast_;
-  Autocast recorded_autocast_;
+  AutocastState outer_autocast_;
+  AutocastState recorded_autocast_;
   Node* autocast_region_ = nullptr;
   std::optional<TraceError> refused_;
 };

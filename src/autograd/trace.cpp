@@ -20,6 +20,7 @@
 #include "aten/supported.h"
 #include "aten/trace_keys.h"
 #include "autograd/origins.h"
+#include "autograd/shared_memory.h"
 #include "autograd/view_chain.h"
 #include "graph/pass_manager.h"
 #include "graph/passes/passes.h"
@@ -127,47 +128,17 @@ class Trace {
     }
   }
 
-  static std::vector<std::size_t> inputs_sharing_memory(const std::vector<Tensor>& inputs,
-                                                        std::size_t input) {
-    std::vector<std::size_t> sharing;
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      const bool is_known = std::ranges::any_of(
-          sharing, [&](std::size_t known) { return inputs[known].is_same(inputs[i]); });
-      if (!is_known && inputs[i].storage().is_alias_of(inputs[input].storage())) {
-        sharing.push_back(i);
-      }
-    }
-    return sharing;
-  }
-
   std::size_t primal_of_shared_memory(const std::vector<Tensor>& inputs,
                                       const std::vector<std::size_t>& sharing) {
-    const Tensor& first = inputs[sharing[0]];
     for (std::size_t i = 0; i < joint_.primals.size(); ++i) {
       if (joint_.primals[i].shared && joint_.primals[i].input == sharing[0]) return i;
     }
-    std::int64_t begin = first.storage_offset();
-    std::int64_t end = begin;
-    for (std::size_t index : sharing) {
-      const Tensor& input = inputs[index];
-      if (input.requires_grad() || input.scalar_type() != first.scalar_type()) {
-        throw TraceError("inputs " + std::to_string(sharing[0]) + " and " +
-                             std::to_string(sharing[1]) +
-                             " share memory that the program changes in place, and one of them "
-                             "requires a gradient or has another dtype",
-                         "pass a clone of one of them");
-      }
-      std::int64_t last = input.storage_offset();
-      for (std::int64_t d = 0; d < input.dim(); ++d) {
-        if (input.size(d) > 0) last += (input.size(d) - 1) * input.stride(d);
-      }
-      begin = std::min(begin, input.storage_offset());
-      end = std::max(end, last + 1);
-    }
+    const SharedMemory shared = shared_memory(inputs, sharing);
+    const Tensor& first = inputs[sharing[0]];
     const aten::NotTraced guard;
-    const Tensor memory = first.detach().as_strided({end - begin}, {1}, begin);
-    return add_primal(memory, sharing[0],
-                      SharedMemory{begin - first.storage_offset(), end - begin});
+    const Tensor memory =
+        first.detach().as_strided({shared.size}, {1}, first.storage_offset() + shared.begin);
+    return add_primal(memory, sharing[0], shared);
   }
 
   std::size_t add_primal(const Tensor& tensor, std::size_t input,

@@ -1,0 +1,80 @@
+#include "aten/capture_checks.h"
+
+#include <ATen/autocast_mode.h>
+#include <torch/csrc/autograd/node.h>
+#include <torch/csrc/autograd/variable.h>
+
+#include <algorithm>
+#include <cstring>
+#include <typeinfo>
+#include <unordered_set>
+
+#include "assay/error.h"
+
+namespace assay::aten {
+
+namespace {
+
+using at::Tensor;
+
+constexpr unsigned char kPattern = 0x5b;
+
+void add_histories(const Value& value, std::vector<const torch::autograd::Node*>& nodes) {
+  if (value.is_tensor()) {
+    if (value.leaf.toTensor().defined()) nodes.push_back(value.leaf.toTensor().grad_fn().get());
+    return;
+  }
+  if (value.is_leaf() && (value.leaf.isList() || value.leaf.isTuple())) {
+    for (const Value& item : unpack(value)) add_histories(item, nodes);
+  }
+  for (const Value& item : value.items) add_histories(item, nodes);
+}
+
+bool is_custom_function(const torch::autograd::Node& node) {
+  const std::string_view type = typeid(node).name();
+  return type.find("CppNode") != std::string_view::npos ||
+         type.find("PyNode") != std::string_view::npos;
+}
+
+}  // namespace
+
+bool gives_uninitialised_memory(const c10::OperatorHandle& op) {
+  const std::string& name = op.operator_name().name;
+  return name.starts_with("aten::empty") || name.starts_with("aten::new_empty");
+}
+
+void write_pattern(const Tensor& tensor) {
+  const c10::Storage& storage = tensor.storage();
+  if (storage.nbytes() != 0) std::memset(storage.mutable_data(), kPattern, storage.nbytes());
+}
+
+bool has_pattern(const Tensor& tensor) {
+  const auto* bytes = static_cast<const unsigned char*>(tensor.storage().data());
+  const auto count = static_cast<std::ptrdiff_t>(tensor.storage().nbytes());
+  return std::all_of(bytes, bytes + count, [](unsigned char byte) { return byte == kPattern; });
+}
+
+void refuse_custom_functions(const Value& result, const std::vector<Tensor>& captured) {
+  std::unordered_set<const torch::autograd::Node*> seen = {nullptr};
+  for (const Tensor& tensor : captured) seen.insert(tensor.grad_fn().get());
+  std::vector<const torch::autograd::Node*> todo;
+  add_histories(result, todo);
+  while (!todo.empty()) {
+    const torch::autograd::Node* node = todo.back();
+    todo.pop_back();
+    if (!seen.insert(node).second) continue;
+    if (is_custom_function(*node)) {
+      throw TraceError("the program uses the custom autograd function '" + node->name() +
+                           "', whose backward cannot be seen by a graph",
+                       "call it outside of the compiled function");
+    }
+    for (const auto& edge : node->next_edges()) todo.push_back(edge.function.get());
+  }
+}
+
+AutocastState AutocastState::current() {
+  return {at::autocast::is_autocast_enabled(at::kCPU), at::autocast::get_autocast_dtype(at::kCPU),
+          at::autocast::is_autocast_cache_enabled()};
+}
+
+}  // namespace assay::aten
