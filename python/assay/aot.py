@@ -1,4 +1,4 @@
-"""Ahead-of-time autograd: forward and backward graphs of a program, and programs compiled from them.
+"""Ahead-of-time autograd: forward and backward graphs of programs, and programs compiled from them.
 
 >>> traced = assay.aot.trace(model, (x,))
 >>> print(traced.forward)                   # the forward graph as a Python program

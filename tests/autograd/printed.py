@@ -27,7 +27,7 @@ def load(text: str) -> nn.Module:
     """The module that the class in ``text`` describes; its own tensors are the same every time."""
     names: dict[str, Any] = {"__name__": "printed", "torch": torch, "device": torch.device}
     names |= {"inf": float("inf"), "nan": float("nan")}
-    exec(compile(text, "<printed graph>", "exec"), names)
+    exec(compile(text, "<printed graph>", "exec", dont_inherit=True), names)
     (found,) = [value for value in names.values() if getattr(value, "__module__", "") == "printed"]
     torch.manual_seed(SEED)
     module: nn.Module = found()

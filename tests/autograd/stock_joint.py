@@ -9,7 +9,8 @@ The yardstick for our partitioners: a test gives them `Joint.text` and compares 
 A joint graph comes in two dialects: "inductor", with inductor's decompositions and its passes over
 the joint graph, and "aten", as autograd records it with no decomposition at all.
 
-From a shell: python -m tests.autograd.stock_joint [--out DIR] [--dialect aten] [NAME ...]
+From a shell:
+    PYTHONPATH=tests python -m autograd.stock_joint [--out DIR] [--dialect aten] [NAME ...]
 With --out each graph is written to DIR/NAME.py, and all figures to DIR/figures.json.
 """
 
@@ -28,6 +29,7 @@ import torch._dynamo
 import torch._functorch.config as functorch_config
 import torch._inductor.config as inductor_config
 import torch.utils._pytree as pytree
+from stock.models import MODELS, build, call
 from torch._dynamo.backends.common import aot_autograd
 from torch._dynamo.debug_utils import NNModuleToString
 from torch._functorch.partitioners import (
@@ -37,8 +39,6 @@ from torch._functorch.partitioners import (
 from torch._inductor.compile_fx import compile_fx
 from torch._inductor.custom_graph_pass import CustomPartitionerFn
 from torch.fx import GraphModule
-
-from tests.stock.models import MODELS, build, call
 
 # The models our partitioners are held against: a plain network, GPT2 and BERT, the latter two
 # without dropout and with it.
@@ -72,7 +72,7 @@ class Joint:
 
 
 def stock_joint(name: str, dialect: str = "inductor") -> Joint:
-    """The joint graph of the model ``name`` of `tests.stock.models`, as stock PyTorch makes it."""
+    """The joint graph of the model ``name`` of `stock.models`, as stock PyTorch makes it."""
     recorder = _Recorder(name)
     fn, inputs = build(name)
     torch._dynamo.reset()

@@ -84,7 +84,7 @@ EXPECTED: dict[str, tuple[Expected, ...]] = {
     "nn.Transformer": (_CAUSAL,),
     "nn.GaussianNLLLoss": (Expected("reads values", "raises if a variance is negative"),),
     "nn.CTCLoss": (
-        Expected("size depends on values", "a result is as long as the longest target"),
+        Expected("size depends on values", "tagged so: a result is as long as the longest target"),
     ),
     "nn.LinearCrossEntropyLoss": (
         Expected("custom autograd function", "in Python, chunk by chunk", _is_chunked),

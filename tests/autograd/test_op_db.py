@@ -1,8 +1,12 @@
 """The first sample of every operator that PyTorch differentiates, compiled against eager.
 
-Equal to the last bit, but for the operators in `EXPECTED`. Most of them cannot be in a graph,
-since the values of their arguments decide what they do; stock's `torch.compile` leaves the graph
-there too. Two composite functions of PyTorch ask for a value only to warn or to raise.
+Equal to the last bit, but for the operators in `EXPECTED`, by kind:
+
+- reads values: PyTorch's own code asks for a number, often only to warn or to raise;
+- size depends on values: PyTorch tags the operator so (`dynamic_output_shape`);
+- sparse: graphs hold strided tensors only;
+- custom autograd function: its backward is Python code;
+- strides of gradient: the same numbers, in another order in memory.
 """
 
 from __future__ import annotations
@@ -30,7 +34,7 @@ _SELECTS = Expected("size depends on values", "as many results as the mask has o
 _FREEDOM = Expected("reads values", "warns if there are no degrees of freedom")
 _RANGE = Expected("reads values", "raises if q is not in 0..1")
 _CHUNKED = Expected("custom autograd function", "computes gradients in its forward, in Python")
-_RESIDUALS = Expected("size depends on values", "has residuals only for matrices of full rank")
+_RESIDUALS = Expected("size depends on values", "tagged so: residuals only where of full rank")
 
 EXPECTED = {
     "combinations": _SELECTS,
@@ -44,14 +48,14 @@ EXPECTED = {
     "linalg.lstsq": _RESIDUALS,
     "linalg.lstsq.grad_oriented": _RESIDUALS,
     "nn.functional.ctc_loss": Expected(
-        "size depends on values", "its second result is as long as the longest target"
+        "size depends on values", "tagged so: a result is as long as the longest target"
     ),
     "nn.functional.linear_cross_entropy.chunked": _CHUNKED,
     "nn.functional.linear_cross_entropy.chunked_none": _CHUNKED,
     "sparse.sampled_addmm": Expected("sparse", "takes a sparse tensor"),
     "sparse.mm.reduce": Expected("sparse", "takes a sparse tensor"),
     "to_sparse": Expected("sparse", "gives a sparse tensor"),
-    "ormqr": Expected("strides of gradient", "the engine adds two gradients into the other one"),
+    "ormqr": Expected("strides of gradient", "its derivative works out of place in a trace"),
 }
 
 

@@ -11,7 +11,7 @@ import torch.utils._pytree as pytree
 from stock.compare import assert_identical
 
 from autograd.printed import bytes_of, load, placeholders, random_input
-from tests.autograd.stock_joint import DIALECTS, YARDSTICKS, Joint, stock_joint
+from autograd.stock_joint import DIALECTS, YARDSTICKS, Joint, stock_joint
 
 MODELS = [*YARDSTICKS, pytest.param("gpt2", marks=pytest.mark.slow)]
 pytestmark = [
@@ -19,6 +19,7 @@ pytestmark = [
     pytest.mark.parametrize("dialect", DIALECTS),
     pytest.mark.parametrize("model", MODELS),
 ]
+
 
 @cache
 def joint_graph(model: str, dialect: str) -> Joint:

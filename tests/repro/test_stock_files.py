@@ -7,7 +7,9 @@ and after AOTAutograd, forward and backward, with saved inputs and with made-up 
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import assay
 import pytest
@@ -15,6 +17,7 @@ import torch
 from stock.compare import assert_identical
 from stock.make_files import StockFile, ensure_files, run_file
 from stock.models import MODELS
+from torch.utils._pytree import tree_leaves
 
 NAMES = [name for name, model in MODELS.items() if not model.large]
 
@@ -75,6 +78,43 @@ def test_assay_run_gives_stock_eagers_outputs(
     subprocess.run([assay_binary, "run", file, "--output", output], check=True, capture_output=True)
     expected = torch.load(root / name / f"{direction}_runnable.expected.pt")
     assert_identical(torch.load(output), expected, f"{name}/{file.name}")
+
+
+def step(program: Callable[..., Any], inputs: list[Any]) -> tuple[Any, list[torch.Tensor]]:
+    """One training step: the results, and the gradients of the inputs."""
+    torch.manual_seed(0)
+    results = program(*inputs)
+    losses = [
+        leaf.sum()
+        for leaf in tree_leaves(results)
+        if isinstance(leaf, torch.Tensor) and leaf.requires_grad and leaf.is_floating_point()
+    ]
+    leaves = [
+        value
+        for value in inputs
+        if isinstance(value, torch.Tensor) and value.requires_grad and value.is_leaf
+    ]
+    if not losses or not leaves:
+        return results, []
+    gradients = torch.autograd.grad(sum(losses[1:], losses[0]), leaves, allow_unused=True)
+    return results, list(gradients)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_aot_eager_trains_as_eager(name: str, root: Path) -> None:
+    """The graphs Dynamo captures, differentiated ahead of time."""
+    for file in runnable_files(name, root):
+        repro = assay.load(root / name / file.file)
+        if repro.stage != "after_dynamo":
+            continue
+        graph = assay.parse(repro.code)
+        eager = step(graph, repro.inputs()[0])
+        ours = step(assay.aot.compile(repro.code, backend="aot_eager"), repro.inputs()[0])
+        # Recurrent layers run with other kernels when they are differentiated ahead of time.
+        if "lstm" in repro.code or "gru" in repro.code:
+            torch.testing.assert_close(ours, eager, rtol=1e-5, atol=1e-5)
+        else:
+            assert_identical(ours, eager, f"{name}/{file.file}")
 
 
 def test_a_missing_subgraph_is_explained(root: Path) -> None:
