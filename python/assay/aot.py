@@ -63,28 +63,26 @@ def trace(
 class Compiled:
     """A compiled function. Get one from :func:`compile`."""
 
-    def __init__(self, make: Callable[[Any], _C.CompiledFunction]) -> None:
+    def __init__(self, program: Any, make: Callable[[Any], _C.CompiledFunction]) -> None:
         self._make = make
-        self._by_structure: dict[Any, _C.CompiledFunction] = {}
-        self._flat: _C.CompiledFunction | None = None
+        self._handles: dict[Any, _C.CompiledFunction] = {}
+        self._state = _ModuleState(program) if isinstance(program, torch.nn.Module) else None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call with tensors and numbers, and with lists, tuples and dicts of them."""
-        if not kwargs and not any(isinstance(arg, _CONTAINERS) for arg in args):
-            if self._flat is None:
-                self._flat = self._make(None)
-            return self._flat(*args)
-        leaves, structure = _pytree.tree_flatten((args, kwargs))
-        if structure not in self._by_structure:
-            self._by_structure[structure] = self._make(structure)
-        return self._by_structure[structure](*leaves)
+        structure = None
+        if kwargs or any(isinstance(arg, _CONTAINERS) for arg in args):
+            args, structure = _pytree.tree_flatten((args, kwargs))
+        key = (structure, self._state.key() if self._state is not None else None)
+        handle = self._handles.get(key)
+        if handle is None:
+            handle = self._handles[key] = self._make(structure)
+        return handle(*args)
 
     @property
     def graphs(self) -> list[str]:
         """What was captured, once for each compilation so far; empty for what runs eagerly."""
-        handles = [self._flat] if self._flat is not None else []
-        handles += self._by_structure.values()
-        return [graph for handle in handles for graph in handle.graphs]
+        return [graph for handle in self._handles.values() for graph in handle.graphs]
 
 
 def compile(
@@ -108,7 +106,7 @@ def compile(
         name = getattr(program, "__name__", type(program).__name__)
         return _C.CompiledFunction(plain, watched, backend, name, fallback, cache_size_limit)
 
-    return Compiled(make)
+    return Compiled(program, make)
 
 
 def partition(joint: str, forward_outputs: int, *, partitioner: str = "min_cut") -> dict[str, Any]:
@@ -117,6 +115,50 @@ def partition(joint: str, forward_outputs: int, *, partitioner: str = "min_cut")
 
 
 _CONTAINERS = (list, tuple, dict)
+
+
+class _ModuleState:
+    """What of a module is baked into its graphs: train or eval, and which tensors it holds."""
+
+    def __init__(self, module: torch.nn.Module) -> None:
+        self._module = module
+        self._known: list[tuple[list[bool], list[Any]]] = []  # holds the tensors: ids are reused
+        self._enter()
+
+    def key(self) -> int:
+        """A number for the state the module is in now."""
+        if not self._is_unchanged():
+            self._enter()
+        return self._current
+
+    def _is_unchanged(self) -> bool:
+        for module, training in self._training:
+            if module.training != training:
+                return False
+        for slots, name, tensor in self._slots:
+            if slots.get(name) is not tensor:
+                return False
+        return True
+
+    def _enter(self) -> None:
+        self._training = [(module, module.training) for module in self._module.modules()]
+        self._slots = [
+            (slots, name, tensor)
+            for module, _ in self._training
+            for slots in (module._parameters, module._buffers)
+            for name, tensor in slots.items()
+        ]
+        state = [training for _, training in self._training], [slot[2] for slot in self._slots]
+        for number, known in enumerate(self._known):
+            if state[0] == known[0] and _same_objects(state[1], known[1]):
+                self._current = number
+                return
+        self._known.append(state)
+        self._current = len(self._known) - 1
+
+
+def _same_objects(left: list[Any], right: list[Any]) -> bool:
+    return len(left) == len(right) and all(a is b for a, b in zip(left, right, strict=True))
 
 
 def _function(program: Callable[..., Any], structure: Any = None) -> Callable[..., Any]:

@@ -11,6 +11,7 @@
 #include "frontend/compiled_function.h"
 #include "graph/parse.h"
 #include "graph/print.h"
+#include "observe/observe.h"
 #include "python_values.h"
 
 namespace py = pybind11;
@@ -35,12 +36,12 @@ std::vector<graph::StackFrame> python_stack() {
         py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(PyFrame_GetCode(frame)));
     const auto file = py::cast<std::string>(code.attr("co_filename"));
     const bool is_library = file.find("/torch/") != std::string::npos || file.starts_with('<');
-    if (file.ends_with(
-            "/assay/aot.py")) {  // here the program was called; what called us is no news
-      Py_DECREF(frame);
+    const bool is_ours = file.ends_with("/assay/aot.py");
+    if (is_ours && py::cast<std::string>(code.attr("co_name")) != "__torch_function__") {
+      Py_DECREF(frame);  // here the program was called; who called us is no news
       break;
     }
-    if (!is_library) {
+    if (!is_library && !is_ours) {
       stack.push_back(
           {file, PyFrame_GetLineNumber(frame), py::cast<std::string>(code.attr("co_name")), {}});
     }
@@ -70,6 +71,11 @@ py::object call(const py::function& function, const py::tuple& arguments) {
   }
 }
 
+// A result of a program that runs eagerly and that only Python can hold.
+struct PythonResult {
+  py::object object;
+};
+
 frontend::Function wrap(py::function function) {
   // Freed with the GIL held, whoever lets go of it last.
   auto held = std::shared_ptr<py::function>(new py::function(std::move(function)),
@@ -85,6 +91,7 @@ frontend::Function wrap(py::function function) {
     try {
       return from_python(result);
     } catch (const UserError& error) {
+      if (!aten::is_capturing()) throw PythonResult{result};
       throw TraceError("a compiled program cannot return this: " + error.detail().message,
                        "return tensors, numbers, and lists, tuples or dicts of them");
     }
@@ -96,8 +103,10 @@ class FunctionHandle {
  public:
   FunctionHandle(py::function function, py::function captured_as, const std::string& backend,
                  const std::string& name, bool fallback, std::size_t cache_limit)
-      : function_(wrap(std::move(function)),
-                  options(backend, name, fallback, cache_limit, wrap(std::move(captured_as)))) {}
+      : function_(wrap(function),
+                  options(backend, name, fallback, cache_limit, wrap(std::move(captured_as)))) {
+    if (fallback) eager_ = std::move(function);
+  }
 
   FunctionHandle(const std::string& graph, const std::string& backend, bool fallback,
                  std::size_t cache_limit)
@@ -105,13 +114,25 @@ class FunctionHandle {
                   options(backend, "graph", fallback, cache_limit)) {}
 
   py::object call(const py::args& args) {
-    const std::vector<aten::Value> inputs = values_from(args);
-    aten::Value result;
-    {
-      const py::gil_scoped_release unlocked;
-      result = function_.call(inputs);
+    std::vector<aten::Value> inputs;
+    try {
+      inputs = values_from(args);
+    } catch (const UserError& error) {
+      if (!eager_) throw;
+      observe::log(observe::Component::dynamo, observe::Level::warning,
+                   "running eagerly: " + error.detail().message);
+      return eager_(*args);
     }
-    return to_python(result);
+    try {
+      aten::Value result;
+      {
+        const py::gil_scoped_release unlocked;
+        result = function_.call(inputs);
+      }
+      return to_python(result);
+    } catch (const PythonResult& result) {
+      return result.object;
+    }
   }
 
   std::vector<std::string> graphs() const {
@@ -141,6 +162,7 @@ class FunctionHandle {
   }
 
   frontend::CompiledFunction function_;
+  py::object eager_;  ///< With fallback: what runs arguments that only Python can hold.
 };
 
 autograd::Partitioner partitioner_named(const std::string& name) {

@@ -2,6 +2,7 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/node.h>
 #include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
@@ -73,6 +74,7 @@ class FunctionCapture {
     recorded_grad_mode_ = c10::GradMode::is_enabled();
     outer_autocast_ = recorded_autocast_ = AutocastState::current();
     const bool grad_mode = recorded_grad_mode_;
+    bool leaves_grad_mode = grad_mode;
     Value result;
     {
       const Restore restore(*this);
@@ -87,6 +89,7 @@ class FunctionCapture {
         }
       };
       const Inside inside;
+      const c10::AutoGradMode keep_mode(grad_mode);  // also if the program throws
       const TraceAboveAutograd traced(listener);
       try {
         result = function(copies);
@@ -96,6 +99,7 @@ class FunctionCapture {
         if (refused_) throw *refused_;
         throw;
       }
+      leaves_grad_mode = c10::GradMode::is_enabled();
       // The program may have caught ours and gone on.
       if (refuse.error()) throw *refuse.error();
       if (refused_) throw *refused_;
@@ -104,12 +108,12 @@ class FunctionCapture {
       throw TraceError("the program seeds the random generator",
                        "seed it outside of the compiled function");
     }
-    if (c10::GradMode::is_enabled() != grad_mode) {
+    if (leaves_grad_mode != grad_mode) {
       throw TraceError("the program leaves gradients switched otherwise than it found them",
                        "use a guard (torch::NoGradGuard) inside the program");
     }
     refuse_backward();
-    refuse_custom_functions(result, captured_.tensors);
+    refuse_custom_functions(with_changed(result, copies), histories_);
     record_modes();
     captured_.graph->set_output(to_argument(result));
     result = Value();
@@ -154,6 +158,7 @@ class FunctionCapture {
   }
 
   void bind(const Tensor& tensor, Node& node) {
+    if (node.op() == graph::Op::placeholder) histories_.push_back(tensor.grad_fn());
     entries_.try_emplace(tensor.unsafeGetTensorImpl(),
                          Entry{tensor, &node, tensor.requires_grad()});
     if (tensor.has_storage()) {
@@ -324,6 +329,7 @@ class FunctionCapture {
                                                 std::move(arguments.kwargs));
     node.meta.value = describe(results_to_value(stack));
     if (options_.stack) node.meta.stack = options_.stack();
+    refuse_results(op, stack);
     bind_results(node, stack);
     if (gives_uninitialised_memory(op) && stack.size() == 1 && stack[0].isTensor()) {
       const Tensor& tensor = stack[0].toTensor();
@@ -335,7 +341,23 @@ class FunctionCapture {
   static void refuse_call(const c10::OperatorHandle& op, const Stack& stack) {
     const std::string& name = op.operator_name().name;
     if (name == "aten::_backward" || name == "aten::backward") throw backward_inside();
+    if (name == "aten::detach_" && stack[0].isTensor() && stack[0].toTensor().requires_grad()) {
+      throw TraceError("the program calls detach_()", "use detach(), which gives another tensor");
+    }
     RefuseValueReads::check(op, stack);
+  }
+
+  static void refuse_results(const c10::OperatorHandle& op, const Stack& results) {
+    for (const c10::IValue& result : results) {
+      if (!result.isTensor() || !result.toTensor().defined()) continue;
+      const Tensor& tensor = result.toTensor();
+      if (tensor.layout() == c10::kStrided && tensor.is_cpu() && !tensor.is_nested() &&
+          !tensor.is_quantized()) {
+        continue;
+      }
+      throw TraceError(python_name(op) + " gives a tensor that is not a dense one on the CPU",
+                       "do this part outside of the compiled function");
+    }
   }
 
   static TraceError backward_inside() {
@@ -382,6 +404,14 @@ class FunctionCapture {
 
   // ---- the end ----
 
+  // Where gradients may leave the program: its results, and what it has changed.
+  Value with_changed(const Value& result, const std::vector<Value>& inputs) const {
+    std::vector<Value> all = inputs;
+    all.push_back(result);
+    for (const Tensor& tensor : captured_.tensors) all.emplace_back(c10::IValue(tensor));
+    return Value::sequence(Value::Kind::tuple, std::move(all));
+  }
+
   void refuse_backward() const {
     for (const auto& [tensor, before] : gradients_) {
       const Tensor& now = tensor.grad();
@@ -395,6 +425,7 @@ class FunctionCapture {
     if (tensor.has_storage() && filled_inside_.contains(tensor.storage().unsafeGetStorageImpl())) {
       return true;
     }
+    if (tensor.has_storage() && tensor.storage().use_count() > 1) return false;  // e.g. `p.data`
     return options_.is_held_elsewhere ? !options_.is_held_elsewhere(tensor)
                                       : tensor.use_count() == 1;
   }
@@ -484,6 +515,8 @@ class FunctionCapture {
   AutocastState recorded_autocast_;
   Node* autocast_region_ = nullptr;
   std::optional<TraceError> refused_;
+  /// Of inputs and captured tensors before the program did anything to them.
+  std::vector<c10::intrusive_ptr<torch::autograd::Node>> histories_;
 };
 
 }  // namespace

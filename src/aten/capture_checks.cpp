@@ -54,9 +54,10 @@ bool has_pattern(const Tensor& tensor) {
   return std::all_of(bytes, bytes + count, [](unsigned char byte) { return byte == kPattern; });
 }
 
-void refuse_custom_functions(const Value& result, const std::vector<Tensor>& captured) {
+void refuse_custom_functions(const Value& result,
+                             const std::vector<c10::intrusive_ptr<torch::autograd::Node>>& known) {
   std::unordered_set<const torch::autograd::Node*> seen = {nullptr};
-  for (const Tensor& tensor : captured) seen.insert(tensor.grad_fn().get());
+  for (const auto& history : known) seen.insert(history.get());
   std::vector<const torch::autograd::Node*> todo;
   add_histories(result, todo);
   while (!todo.empty()) {

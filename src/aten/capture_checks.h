@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/ScalarType.h>
+#include <torch/csrc/autograd/node.h>
 
 #include <vector>
 
@@ -20,9 +21,10 @@ void write_pattern(const at::Tensor& tensor);
 bool has_pattern(const at::Tensor& tensor);
 
 /// Throws `TraceError` if a tensor in `result` has a custom autograd function in its history: its
-/// backward is code, and the recorded calls would be differentiated otherwise. The history of
-/// `captured` tensors is not the program's.
-void refuse_custom_functions(const Value& result, const std::vector<at::Tensor>& captured);
+/// backward is code, and the recorded calls would be differentiated otherwise. `known` histories
+/// are not the program's.
+void refuse_custom_functions(const Value& result,
+                             const std::vector<c10::intrusive_ptr<torch::autograd::Node>>& known);
 
 /// Autocast on the CPU, as it is on this thread.
 struct AutocastState {

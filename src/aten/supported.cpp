@@ -26,6 +26,7 @@ const char* reason(const at::Tensor& tensor) {
   if (tensor.is_neg() || tensor.is_conj() || tensor._is_zerotensor()) {
     return "a tensor whose values are not in its memory (a lazy negative, conjugate or zero)";
   }
+  if (tensor._fw_grad(/*level=*/0).defined()) return "a dual number of forward-mode autograd";
   return nullptr;
 }
 

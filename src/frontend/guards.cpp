@@ -76,8 +76,10 @@ Guards::Guards(const std::vector<Value>& inputs)
       input.keys = tensor->key_set();
       input.requires_grad = tensor->requires_grad();
       input.is_leaf = tensor->is_leaf();
-      input.sizes = tensor->sizes().vec();
-      if (tensor->layout() == c10::kStrided) input.strides = tensor->strides().vec();
+      if (!tensor->is_nested()) input.sizes = tensor->sizes().vec();
+      if (!tensor->is_nested() && tensor->layout() == c10::kStrided) {
+        input.strides = tensor->strides().vec();
+      }
     } else {
       input.constant = value;
     }
@@ -88,8 +90,10 @@ Guards::Guards(const std::vector<Value>& inputs)
 bool Guards::holds(const Input& expected, const Value& value) {
   const at::Tensor* tensor = tensor_in(value);
   if (!expected.is_tensor) return tensor == nullptr && same_constant(expected.constant, value);
-  return tensor != nullptr && tensor->scalar_type() == expected.dtype &&
-         tensor->key_set() == expected.keys && tensor->requires_grad() == expected.requires_grad &&
+  if (tensor == nullptr || tensor->key_set() != expected.keys) return false;
+  if (tensor->is_nested()) return true;  // never part of a graph
+  return tensor->scalar_type() == expected.dtype &&
+         tensor->requires_grad() == expected.requires_grad &&
          tensor->is_leaf() == expected.is_leaf && tensor->sizes() == expected.sizes &&
          (tensor->layout() != c10::kStrided || tensor->strides() == expected.strides) &&
          tensor->device() == expected.device;

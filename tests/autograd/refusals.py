@@ -316,3 +316,28 @@ class Answer:
 @refused("cannot return|returns a", lambda: (plain(3),))
 def object_as_result(x: Tensor) -> Any:
     return x * 2, Answer()
+
+
+# --- Memory that inputs share ---------------------------------------------------------------------
+
+
+def _halves() -> tuple[Any, ...]:
+    base = computed(6, 4)
+    return base[:3], base[3:]
+
+
+@refused("share memory that the program changes", _halves)
+def change_one_half(x: Tensor, y: Tensor) -> Tensor:
+    x.mul_(2)
+    return x * y
+
+
+def _base_and_view() -> tuple[Any, ...]:
+    base = computed(3, 4)
+    return base, base[0]
+
+
+@refused("share memory that the program changes", _base_and_view)
+def change_base_read_view(x: Tensor, row: Tensor) -> Tensor:
+    x.add_(1)
+    return row * 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import suppress
 from typing import Any
 
 import assay
@@ -11,8 +12,9 @@ import pytest
 import torch
 from conformance.eager import difference
 from torch import Tensor
+from torch.autograd import forward_ad
 
-from autograd.compare import SEED, Observed, leaf, plain, tensors_in
+from autograd.compare import SEED, Observed, computed, leaf, plain, tensors_in
 from autograd.refusals import REFUSALS, Refusal
 
 all_refusals = pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS)
@@ -118,6 +120,30 @@ def test_the_next_call_may_be_fine() -> None:
             compiled(x, True)
         assert torch.equal(compiled(x, False), x + 1)
     assert len(compiled.graphs) == 1
+
+
+def test_a_history_cut_off_in_place_is_refused_or_cut_off() -> None:
+    x = computed(3)
+    with suppress(assay.TraceError):
+        y = assay.aot.compile(lambda x: x.detach_() * 2)(x)
+        assert not y.requires_grad and not x.requires_grad
+
+
+def test_forward_mode_derivatives_are_refused() -> None:
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(plain(3), torch.ones(3))
+        with pytest.raises(assay.TraceError):
+            assay.aot.compile(lambda x: x * x)(dual)
+        y = assay.aot.compile(lambda x: x * x, fallback=True)(dual)
+        assert torch.equal(forward_ad.unpack_dual(y).tangent, 2 * dual)
+
+
+def test_transformations_of_a_compiled_program_are_refused() -> None:
+    x = plain(3)
+    with pytest.raises(assay.TraceError, match="transformation"):
+        torch.func.grad(assay.aot.compile(lambda x: (x * x).sum()))(x)
+    compiled = assay.aot.compile(lambda x: (x * x).sum(), fallback=True)
+    assert torch.equal(torch.func.grad(compiled)(x), 2 * x)
 
 
 def test_errors_of_the_program_are_its_own() -> None:
