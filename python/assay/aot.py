@@ -132,13 +132,9 @@ class _ModuleState:
         return self._current
 
     def _is_unchanged(self) -> bool:
-        for module, training in self._training:
-            if module.training != training:
-                return False
-        for slots, name, tensor in self._slots:
-            if slots.get(name) is not tensor:
-                return False
-        return True
+        return all(module.training == training for module, training in self._training) and all(
+            slots.get(name) is tensor for slots, name, tensor in self._slots
+        )
 
     def _enter(self) -> None:
         self._training = [(module, module.training) for module in self._module.modules()]
