@@ -160,13 +160,10 @@ c10::RegistrationHandleRAII register_key(c10::DispatchKey key) {
 }  // namespace
 
 void register_trace_keys() {
-  // Never deregistered: operators of other threads may be on their way through.
-  static const auto* const below_autograd =
-      new c10::RegistrationHandleRAII(register_key<&record_below>(kBelowAutograd));
-  static const auto* const above_autograd =
-      new c10::RegistrationHandleRAII(register_key<&see_above>(kAboveAutograd));
-  static_cast<void>(below_autograd);
-  static_cast<void>(above_autograd);
+  static const c10::RegistrationHandleRAII below_autograd =
+      register_key<&record_below>(kBelowAutograd);
+  static const c10::RegistrationHandleRAII above_autograd =
+      register_key<&see_above>(kAboveAutograd);
 }
 
 TraceBelowAutograd::TraceBelowAutograd() : below_(kBelowAutograd), above_(kAboveAutograd) {}
