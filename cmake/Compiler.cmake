@@ -31,6 +31,10 @@ if(ASSAY_SANITIZE)
     -fsanitize=${sanitizers} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   # The instrumentation hides initialisations from GCC's analysis; release builds keep the warning.
   target_compile_options(assay_build INTERFACE -Wno-maybe-uninitialized)
+  if("thread" IN_LIST ASSAY_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # libtorch's headers have fences, which GCC's ThreadSanitizer does not see and warns about.
+    target_compile_options(assay_build INTERFACE -Wno-tsan)
+  endif()
   if("undefined" IN_LIST ASSAY_SANITIZE)
     # The vptr check wants the type information of libtorch's classes, some of which is hidden.
     target_compile_options(assay_build INTERFACE -fno-sanitize=vptr)
