@@ -53,7 +53,8 @@ asan-test: setup ## the C++ tests under AddressSanitizer and UndefinedBehaviorSa
 	$(call CTEST,build/asan) -LE 'python|slow'
 
 # report_mutex_bugs=0: of libtorch's mutexes ThreadSanitizer sees some unlocks (tail calls into
-# pthread) and not the locks. setarch -R: ThreadSanitizer of GCC 12 cannot live with the kernel's wider address randomisation.
+# pthread) and not the locks. setarch -R: ThreadSanitizer of GCC 12 cannot live with the kernel's
+# wider address randomisation.
 tsan-test: setup ## the C++ tests under ThreadSanitizer
 	@tools/build tsan $(JOBS)
 	@TSAN_OPTIONS=suppressions=$(CURDIR)/tools/tsan.supp:halt_on_error=1:second_deadlock_stack=1:report_mutex_bugs=0 \
