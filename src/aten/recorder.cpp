@@ -119,7 +119,7 @@ void Recorder::use_current_values(Stack& stack) const {
     } else if (value.isTensorList()) {
       auto list = value.toTensorList();
       for (std::size_t i = 0; i < list.size(); ++i) {
-        const at::Tensor item = list.get(i);
+        const at::Tensor& item = list.get(i);
         if (!item.defined()) continue;
         if (const at::Tensor* changed = current(item)) list.set(i, *changed);
       }

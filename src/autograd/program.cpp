@@ -40,6 +40,7 @@ struct TangentShape {
 
 std::vector<std::int64_t> constants(const std::vector<graph::SizeExpr>& sizes) {
   std::vector<std::int64_t> values;
+  values.reserve(sizes.size());
   for (const graph::SizeExpr& size : sizes) values.push_back(size.evaluate({}));
   return values;
 }
