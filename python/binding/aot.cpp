@@ -20,12 +20,6 @@ namespace assay::binding {
 
 namespace {
 
-std::vector<aten::Value> values_from(const py::iterable& objects) {
-  std::vector<aten::Value> values;
-  for (py::handle object : objects) values.push_back(from_python(object));
-  return values;
-}
-
 // The Python lines that lead to the call being recorded, outermost first, without torch's own.
 std::vector<graph::StackFrame> python_stack() {
   std::vector<graph::StackFrame> stack;

@@ -29,12 +29,6 @@ namespace assay::binding {
 
 namespace {
 
-std::vector<aten::Value> values_from(const py::iterable& objects) {
-  std::vector<aten::Value> values;
-  for (py::handle object : objects) values.push_back(from_python(object));
-  return values;
-}
-
 py::object call_by_name(const std::string& name, const py::tuple& args, const py::dict& kwargs) {
   aten::Arguments arguments;
   arguments.positional = values_from(args);

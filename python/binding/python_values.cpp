@@ -95,6 +95,12 @@ Value from_python(py::handle handle) {
                   py::cast<std::string>(py::str(py::type::handle_of(handle))) + "'");
 }
 
+std::vector<Value> values_from(const py::iterable& objects) {
+  std::vector<Value> values;
+  for (py::handle object : objects) values.push_back(from_python(object));
+  return values;
+}
+
 py::object to_python(const Value& value) {
   switch (value.kind) {
     case Kind::leaf:

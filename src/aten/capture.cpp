@@ -103,6 +103,7 @@ class FunctionCapture {
       // The program may have caught ours and gone on.
       if (refuse.error()) throw *refuse.error();
       if (refused_) throw *refused_;
+      refuse_backward();
     }
     if (at::detail::getDefaultCPUGenerator().current_seed() != seed) {
       throw TraceError("the program seeds the random generator",
@@ -112,7 +113,10 @@ class FunctionCapture {
       throw TraceError("the program leaves gradients switched otherwise than it found them",
                        "use a guard (torch::NoGradGuard) inside the program");
     }
-    refuse_backward();
+    if (!(AutocastState::current() == outer_autocast_)) {
+      throw TraceError("the program leaves autocast switched otherwise than it found it",
+                       "leave its regions before returning");
+    }
     refuse_custom_functions(with_changed(result, copies), histories_);
     record_modes();
     captured_.graph->set_output(to_argument(result));
@@ -131,6 +135,9 @@ class FunctionCapture {
       const c10::AutoGradMode no_grad(false);
       const NotTraced guard;
       for (auto& [tensor, before] : capture_.changed_) tensor.variable_data().copy_(before);
+      for (const Gradient& gradient : capture_.gradients_) {
+        gradient.leaf.mutable_grad() = gradient.before;
+      }
     }
     Restore(const Restore&) = delete;
     Restore& operator=(const Restore&) = delete;
@@ -143,6 +150,13 @@ class FunctionCapture {
     Tensor tensor;  // kept alive: addresses are reused
     Node* node = nullptr;
     bool requires_grad = false;
+  };
+
+  // What a leaf's `.grad` was before the program ran.
+  struct Gradient {
+    Tensor leaf;
+    Tensor before;
+    std::int64_t version = 0;
   };
 
   void add_inputs(const std::vector<Value>& inputs) {
@@ -167,7 +181,9 @@ class FunctionCapture {
   }
 
   void watch_gradient(const Tensor& tensor) {
-    if (tensor.requires_grad() && tensor.is_leaf()) gradients_.emplace_back(tensor, tensor.grad());
+    if (!tensor.requires_grad() || !tensor.is_leaf()) return;
+    const Tensor& before = tensor.grad();
+    gradients_.push_back({tensor, before, before.defined() ? before._version() : 0});
   }
 
   // ---- tensors ----
@@ -282,7 +298,7 @@ class FunctionCapture {
     return text;
   }
 
-  // AutocastState regions of the program become calls that enter and leave them.
+  // Autocast regions of the program become calls that enter and leave them.
   void record_autocast() {
     const AutocastState now = AutocastState::current();
     if (now == recorded_autocast_) return;
@@ -320,7 +336,9 @@ class FunctionCapture {
     record_modes();
     RecordedArguments arguments =
         record_arguments(schema, stack, [this](const Tensor& tensor) -> Argument {
-          if (auto number = wrapped_number(tensor)) return *number;
+          if (!entries_.contains(tensor.unsafeGetTensorImpl())) {
+            if (auto number = wrapped_number(tensor)) return *number;
+          }
           return &node_of(tensor);
         });
     keep_before_write(schema, stack);
@@ -412,12 +430,13 @@ class FunctionCapture {
     return Value::sequence(Value::Kind::tuple, std::move(all));
   }
 
+  // A gradient is replaced, or added to in place.
   void refuse_backward() const {
-    for (const auto& [tensor, before] : gradients_) {
-      const Tensor& now = tensor.grad();
-      if (now.defined() != before.defined() || (now.defined() && !now.is_same(before))) {
-        throw backward_inside();
-      }
+    for (const Gradient& gradient : gradients_) {
+      const Tensor& now = gradient.leaf.grad();
+      const bool is_same =
+          now.is_same(gradient.before) && (!now.defined() || now._version() == gradient.version);
+      if (!is_same) throw backward_inside();
     }
   }
 
@@ -508,8 +527,8 @@ class FunctionCapture {
   std::unordered_set<const c10::StorageImpl*> filled_inside_;
   std::unordered_map<const Node*, std::size_t> index_of_capture_;
   std::vector<Tensor> replaced_;
-  std::vector<std::pair<Tensor, Tensor>> changed_;    // tensor, contents before
-  std::vector<std::pair<Tensor, Tensor>> gradients_;  // leaf, its .grad before
+  std::vector<std::pair<Tensor, Tensor>> changed_;  // tensor, contents before
+  std::vector<Gradient> gradients_;
   bool recorded_grad_mode_ = true;
   AutocastState outer_autocast_;
   AutocastState recorded_autocast_;
@@ -526,8 +545,7 @@ bool is_capturing() { return captures_on_this_thread != 0; }
 Captured capture(const Function& function, const std::vector<Value>& inputs,
                  const CaptureOptions& options) {
   const observe::Phase phase("capture", observe::Component::dynamo);
-  Captured made = FunctionCapture(options).run(function, inputs);
-  return made;
+  return FunctionCapture(options).run(function, inputs);
 }
 
 }  // namespace assay::aten

@@ -169,3 +169,32 @@ def test_a_leaf_changed_in_place_is_pytorchs_error() -> None:
 def test_an_unknown_backend_is_an_error_at_once() -> None:
     with pytest.raises(assay.UserError, match="aot_eagr"):
         assay.aot.compile(torch.sin, backend="aot_eagr")
+
+
+@pytest.mark.parametrize("has_gradient", [False, True])
+def test_backward_inside_leaves_gradients_of_parameters_alone(has_gradient: bool) -> None:
+    weight = leaf(3)
+    if has_gradient:
+        weight.grad = torch.ones(3)
+    before = weight.grad
+
+    def program(x: Tensor) -> Tensor:
+        torch.autograd.backward((x * weight).sum())
+        return x * 2
+
+    with pytest.raises(assay.TraceError, match="calls backward"):
+        assay.aot.compile(program)(plain(3))
+    assert weight.grad is before
+    assert before is None or torch.equal(before, torch.ones(3))
+
+
+def test_autocast_left_on_is_refused() -> None:
+    def program(x: Tensor) -> Tensor:
+        torch.set_autocast_enabled("cpu", True)
+        return x @ x
+
+    try:
+        with pytest.raises(assay.TraceError, match="leaves autocast switched"):
+            assay.aot.compile(program)(plain(3, 3))
+    finally:
+        torch.set_autocast_enabled("cpu", False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 
-import pytest
 from support.command import BINARY, environment
 
 PROGRAM = BINARY.with_name("cpp_training")
@@ -23,7 +22,6 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.skipif(not PROGRAM.exists(), reason="built with the C++ tests only")
 class TestCppTraining:
     """`cpp_training`, with few steps."""
 
