@@ -7,6 +7,7 @@
 #include "assay/error.h"
 #include "aten/call.h"
 #include "aten/convert.h"
+#include "aten/current_node.h"
 #include "aten/operators.h"
 #include "aten/plan.h"
 #include "graph/print.h"
@@ -72,7 +73,9 @@ class Run {
   }
 
   void run_steps() {
+    const KeepCurrentNode keep;
     for (const Step& step : plan_.steps) {
+      current_node = step.node;
       try {
         execute(step);
       } catch (const OperatorError&) {
@@ -288,6 +291,8 @@ OperatorError::OperatorError(const graph::Node& node, std::string message)
     : std::runtime_error(describe_failure(node, message)),
       node_name_(node.name()),
       stack_(node.meta.stack),
+      target_(node.target().name()),
+      provenance_(node.meta.provenance),
       call_(graph::print_call(node)),
       message_(std::move(message)) {}
 

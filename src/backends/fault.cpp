@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
 #include <cstdlib>
 #include <mutex>
+#include <random>
 #include <vector>
 
 #include "assay/error.h"
@@ -24,7 +26,7 @@ constexpr std::array kKinds = {
 
 struct Setting {
   std::mutex mutex;
-  std::optional<Fault> fault;
+  std::vector<Fault> faults;
 };
 
 Setting& setting() {
@@ -78,7 +80,7 @@ std::vector<Node*> results_of(Node& node) {
   return items;
 }
 
-void add_fault(Graph& graph, Node& node, FaultKind kind, Node* changed_in_place) {
+void add_fault(Graph& graph, Node& node, const Fault& wanted, Node* changed_in_place) {
   auto position = std::ranges::find_if(graph.nodes(),
                                        [&](const Node& candidate) { return &candidate == &node; });
   Node& next = *std::next(position);
@@ -87,7 +89,7 @@ void add_fault(Graph& graph, Node& node, FaultKind kind, Node* changed_in_place)
       graph.call_function("torch.ops.assay_testing.fault.default", {}, {}, node.name() + "_fault");
   fault.meta = node.meta;
   node.replace_all_uses_with(fault);
-  fault.set_arguments({&node, to_string(kind)});
+  fault.set_arguments({&node, to_string(wanted.kind), wanted.percent});
   if (changed_in_place == nullptr) return;
   // Whoever reads the changed tensor from here on reads the faulty value.
   const auto replace = [&](Node& mentioned) -> graph::Argument {
@@ -129,7 +131,27 @@ const char* to_string(FaultKind kind) {
   return "";
 }
 
+namespace {
+
+// `:50%` at the end, taken off the text.
+int take_percent(std::string_view& text) {
+  if (!text.ends_with('%')) return 100;
+  const std::size_t colon = text.rfind(':');
+  const std::string digits(text.substr(colon + 1, text.size() - colon - 2));
+  int percent = -1;
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), percent);
+  if (colon == std::string_view::npos || error != std::errc() ||
+      end != digits.data() + digits.size() || percent < 0 || percent > 100) {
+    throw UserError("'" + digits + "%' is not a share of the calls, 0% to 100%",
+                    "for example relu:abort:50%");
+  }
+  text = text.substr(0, colon);
+  return percent;
+}
+
 Fault parse_fault(std::string_view text) {
+  const int percent = take_percent(text);
   std::vector<std::string> names;
   std::string list;
   for (FaultKind kind : kKinds) {
@@ -143,7 +165,7 @@ Fault parse_fault(std::string_view text) {
   }
   const std::string_view wanted = text.substr(colon + 1);
   for (FaultKind kind : kKinds) {
-    if (wanted == to_string(kind)) return {std::string(text.substr(0, colon)), kind};
+    if (wanted == to_string(kind)) return {std::string(text.substr(0, colon)), kind, percent};
   }
   const auto nearest = aten::nearest_names(wanted, names, 1);
   throw UserError(
@@ -151,27 +173,44 @@ Fault parse_fault(std::string_view text) {
       (nearest.empty() ? "" : "did you mean " + nearest[0] + "? ") + "the kinds are " + list);
 }
 
-void set_fault(std::optional<Fault> fault) {
-  const std::lock_guard lock(setting().mutex);
-  setting().fault = std::move(fault);
+}  // namespace
+
+bool happens(std::int64_t percent) {
+  static std::mt19937 engine(std::random_device{}());
+  return std::uniform_int_distribution<std::int64_t>(0, 99)(engine) < percent;
 }
 
-std::optional<Fault> current_fault() {
+std::vector<Fault> parse_faults(std::string_view text) {
+  std::vector<Fault> faults;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    faults.push_back(parse_fault(text.substr(0, comma)));
+    if (comma == std::string_view::npos) return faults;
+    text = text.substr(comma + 1);
+  }
+}
+
+void set_faults(std::vector<Fault> faults) {
+  const std::lock_guard lock(setting().mutex);
+  setting().faults = std::move(faults);
+}
+
+std::vector<Fault> current_faults() {
   {
     const std::lock_guard lock(setting().mutex);
-    if (setting().fault) return setting().fault;
+    if (!setting().faults.empty()) return setting().faults;
   }
   const char* text = std::getenv("ASSAY_INJECT_FAULT");
-  if (text == nullptr || *text == '\0') return std::nullopt;
-  return parse_fault(text);
+  if (text == nullptr || *text == '\0') return {};
+  return parse_faults(text);
 }
 
 FaultScope::FaultScope(Fault fault) {
   const std::lock_guard lock(setting().mutex);
-  saved_ = std::exchange(setting().fault, std::move(fault));
+  saved_ = std::exchange(setting().faults, {std::move(fault)});
 }
 
-FaultScope::~FaultScope() { set_fault(std::move(saved_)); }
+FaultScope::~FaultScope() { set_faults(std::move(saved_)); }
 
 bool calls_operator(const Graph& graph, const Node& node, std::string_view op) {
   if (!node.is_call()) return false;
@@ -193,20 +232,27 @@ void FaultInjector::inject_into(Graph& graph) {
   }
   std::vector<Node*> calls;
   for (Node& node : graph.nodes()) {
-    if (calls_operator(graph, node, fault_.op)) calls.push_back(&node);
+    if (node.is_call()) calls.push_back(&node);
   }
   for (Node* call : calls) {
-    if (fault_.kind == FaultKind::compile_error) {
-      throw BackendError(
-          backend_,
-          "injected compile error at '" + call->name() + "', a call of " + call->target().name(),
-          call->name());
+    for (const Fault& fault : faults_) {
+      if (calls_operator(graph, *call, fault.op)) inject_at(graph, *call, fault);
     }
-    Node* changed = is_in_place(*call) && !call->args().empty() ? call->args()[0].node() : nullptr;
-    for (Node* result : results_of(*call)) {
-      add_fault(graph, *result, fault_.kind, changed);
-      ++count_;
-    }
+  }
+}
+
+void FaultInjector::inject_at(Graph& graph, Node& call, const Fault& fault) {
+  if (fault.kind == FaultKind::compile_error) {
+    if (!happens(fault.percent)) return;
+    throw BackendError(
+        backend_,
+        "injected compile error at '" + call.name() + "', a call of " + call.target().name(),
+        call.name());
+  }
+  Node* changed = is_in_place(call) && !call.args().empty() ? call.args()[0].node() : nullptr;
+  for (Node* result : results_of(call)) {
+    add_fault(graph, *result, fault, changed);
+    ++count_;
   }
 }
 

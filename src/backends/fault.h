@@ -1,16 +1,17 @@
 /// \file Faults on purpose: makes any backend faulty at a chosen operator, so that everything that
 /// finds, compares and reduces failures can be tried on a known one.
 ///
-/// `ASSAY_INJECT_FAULT=relu:runtime_error`, `assay run FILE --inject mm:nan`, or set_fault(). A
+/// `ASSAY_INJECT_FAULT=relu:runtime_error`, `assay run FILE --inject mm:nan`, or set_faults(). A
 /// backend is made faulty through its graph: after each call of the operator stands a call of
 /// `torch.ops.assay_testing.fault`, which a run carries out and a trial run does not.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "graph/graph.h"
 
@@ -34,17 +35,24 @@ struct Fault {
   /// aten.relu and their in-place forms.
   std::string op;
   FaultKind kind = FaultKind::runtime_error;
+  /// It happens in this many percent of the calls; drawn anew in each process.
+  int percent = 100;
 };
 
-/// Reads `relu:accuracy`. Throws `UserError` that lists the kinds.
-Fault parse_fault(std::string_view text);
+/// Reads `relu:accuracy`, `relu:abort:50%`, or several with commas between them. Throws `UserError`
+/// that lists the kinds.
+std::vector<Fault> parse_faults(std::string_view text);
 
-/// From now on every backend of this process has this fault; nothing: none has.
-void set_fault(std::optional<Fault> fault);
-/// What set_fault() was given, else what ASSAY_INJECT_FAULT says.
-std::optional<Fault> current_fault();
+/// Draws whether a fault of that share happens now. Not from the generator that programs draw from:
+/// a fault must not follow their seed.
+bool happens(std::int64_t percent);
 
-/// set_fault() until the scope ends.
+/// From now on every backend of this process has these faults.
+void set_faults(std::vector<Fault> faults);
+/// What set_faults() was given, else what ASSAY_INJECT_FAULT says.
+std::vector<Fault> current_faults();
+
+/// set_faults() until the scope ends.
 class FaultScope {
  public:
   explicit FaultScope(Fault fault);
@@ -53,29 +61,29 @@ class FaultScope {
   FaultScope& operator=(const FaultScope&) = delete;
 
  private:
-  std::optional<Fault> saved_;
+  std::vector<Fault> saved_;
 };
 
 /// True if the node calls the operator `op`, however it is spelt.
 bool calls_operator(const graph::Graph& graph, const graph::Node& node, std::string_view op);
 
-/// Puts one fault into the graphs a backend is given.
+/// Puts faults into the graphs a backend is given.
 class FaultInjector {
  public:
-  FaultInjector(Fault fault, std::string_view backend)
-      : fault_(std::move(fault)), backend_(backend) {}
+  FaultInjector(std::vector<Fault> faults, std::string_view backend)
+      : faults_(std::move(faults)), backend_(backend) {}
 
-  /// The graph with the fault after each call of the operator; the graph itself if it has none.
+  /// The graph with a fault after each call of its operator; the graph itself if it has none.
   /// Throws `BackendError` for a compile_error.
   std::shared_ptr<const graph::Graph> inject(std::shared_ptr<const graph::Graph> graph);
   /// How many calls were made faulty so far.
   std::size_t count() const { return count_; }
-  const Fault& fault() const { return fault_; }
 
  private:
   void inject_into(graph::Graph& graph);
+  void inject_at(graph::Graph& graph, graph::Node& call, const Fault& fault);
 
-  Fault fault_;
+  std::vector<Fault> faults_;
   std::string backend_;
   std::size_t count_ = 0;
 };

@@ -52,8 +52,8 @@ void misbehave(const std::string& kind) {
 }
 
 // A number that leaves results as they are (1; false for bools) unless the fault is in the values.
-Tensor trigger(const Tensor& tensor, const std::string& kind) {
-  const bool is_awake = !FaultsAsleep::on_this_thread();
+Tensor trigger(const Tensor& tensor, const std::string& kind, std::int64_t percent) {
+  const bool is_awake = !FaultsAsleep::on_this_thread() && happens(percent);
   if (is_awake) misbehave(kind);
   const bool is_wrong = is_awake && (kind == "accuracy" || kind == "nan");
   if (tensor.scalar_type() == at::kBool) return at::full({}, is_wrong, tensor.options());
@@ -65,11 +65,11 @@ Tensor trigger(const Tensor& tensor, const std::string& kind) {
 }
 
 // Adds too, since a product leaves zeros as they are.
-Tensor fault(const Tensor& tensor, const std::string& kind) {
+Tensor fault(const Tensor& tensor, const std::string& kind, std::int64_t percent) {
   static const auto op = c10::Dispatcher::singleton()
                              .findSchemaOrThrow("assay_testing::trigger", "")
-                             .typed<Tensor(const Tensor&, std::string)>();
-  const Tensor factor = op.call(tensor, kind);
+                             .typed<Tensor(const Tensor&, std::string, std::int64_t)>();
+  const Tensor factor = op.call(tensor, kind, percent);
   if (tensor.scalar_type() == at::kBool) return at::logical_xor(tensor, factor);
   return at::add(at::mul(tensor, factor), at::sub(factor, 1));
 }
@@ -77,12 +77,14 @@ Tensor fault(const Tensor& tensor, const std::string& kind) {
 }  // namespace
 
 TORCH_LIBRARY(assay_testing, library) {
-  library.def("trigger(Tensor x, str kind) -> Tensor");
-  library.def("fault(Tensor x, str kind) -> Tensor");
+  library.def("trigger(Tensor x, str kind, int percent=100) -> Tensor");
+  library.def("fault(Tensor x, str kind, int percent=100) -> Tensor");
 }
 
 TORCH_LIBRARY_IMPL(assay_testing, CompositeExplicitAutograd, library) {
-  library.impl("trigger", [](const Tensor& x, std::string kind) { return trigger(x, kind); });
+  library.impl("trigger", [](const Tensor& x, std::string kind, std::int64_t percent) {
+    return trigger(x, kind, percent);
+  });
 }
 
 TORCH_LIBRARY_IMPL(assay_testing, Autograd, library) {
@@ -90,7 +92,9 @@ TORCH_LIBRARY_IMPL(assay_testing, Autograd, library) {
 }
 
 TORCH_LIBRARY_IMPL(assay_testing, CompositeImplicitAutograd, library) {
-  library.impl("fault", [](const Tensor& x, std::string kind) { return fault(x, kind); });
+  library.impl("fault", [](const Tensor& x, std::string kind, std::int64_t percent) {
+    return fault(x, kind, percent);
+  });
 }
 
 }  // namespace assay::backends

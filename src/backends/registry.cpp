@@ -32,16 +32,22 @@ Callable compile(std::string_view backend, const Subject& subject) {
     return "compiling a graph of " + std::to_string(subject.graph->size()) + " nodes with " +
            std::string(found.name);
   });
-  const auto fault = current_fault();
-  if (!fault) return found.compile(subject);
-  FaultInjector injector(*fault, found.name);
+  const auto faults = current_faults();
+  if (faults.empty()) return found.compile(subject);
+  FaultInjector injector(faults, found.name);
   Subject faulty = subject;
+  if (subject.wrap_compiler) {
+    faulty.faults = &injector;
+    Callable compiled = found.compile(faulty);
+    if (injector.count() != 0) return compiled;
+    faulty.faults = nullptr;
+  }
   faulty.graph = injector.inject(subject.graph);
   if (injector.count() == 0) faulty.faults = &injector;
   Callable compiled = found.compile(faulty);
   if (injector.count() == 0) {
     observe::log(observe::Component::backends, observe::Level::warning, [&] {
-      return "no fault was injected: nothing in the graph calls '" + fault->op + "'";
+      return "no fault was injected: nothing in the graph calls '" + faults.front().op + "'";
     });
   }
   return compiled;

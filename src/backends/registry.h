@@ -12,12 +12,16 @@
 #include <vector>
 
 #include "aten/value.h"
+#include "autograd/program.h"
 #include "graph/graph.h"
 #include "graph/python_lexer.h"
 
 namespace assay::backends {
 
 class FaultInjector;
+
+/// Puts something around the compiler of a program's halves.
+using CompilerWrapper = std::function<autograd::GraphCompiler(autograd::GraphCompiler compiler)>;
 
 /// What is to be compiled: a captured graph, and the inputs of its first call. The inputs are not
 /// changed by compiling.
@@ -28,6 +32,9 @@ struct Subject {
   const graph::python::Source* source = nullptr;
   /// Faults for the graphs that are made of this one, where it has none itself; set by compile().
   FaultInjector* faults = nullptr;
+  /// For backends that differentiate ahead of time: put around the compiler they give the halves to
+  /// (repro/debug.h). Faults are then the compiler's, not the captured graph's, where it can be.
+  CompilerWrapper wrap_compiler = {};
 };
 
 /// One call of the compiled graph: a value per placeholder in, the graph's result out.

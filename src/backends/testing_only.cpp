@@ -9,7 +9,7 @@ namespace {
 
 Callable compile_with_faulty_relu(const Subject& subject, FaultKind kind,
                                   std::string_view backend) {
-  FaultInjector injector({"relu", kind}, backend);
+  FaultInjector injector({{"relu", kind}}, backend);
   Subject faulty = subject;
   faulty.graph = injector.inject(subject.graph);
   return compile_eager(faulty);

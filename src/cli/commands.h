@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace assay::cli {
 
@@ -23,6 +24,28 @@ struct RunCommand {
   bool json = false;
 };
 int run(const RunCommand& command);
+
+struct ReduceCommand {
+  std::filesystem::path file;
+  std::string backend;          ///< Empty: what the file names, else the stack's usual one.
+  std::string stack = "assay";  ///< Whose compiler is tested: assay or torch.
+  std::filesystem::path output;
+  std::string inject;
+  std::string check;  ///< A command to test candidates with, instead of a backend.
+  std::vector<std::string> passes;
+  int jobs = 2;
+  double timeout = 20;
+  std::uint64_t memory_megabytes = 4096;
+  std::uint64_t seed = 0;
+  bool accuracy = false;
+  bool only_forward = false;
+  bool ignore_non_fp = false;
+  bool restart = false;
+  bool keep_passing = false;
+  bool trust = false;
+  bool json = false;
+};
+int reduce_file(ReduceCommand command);
 
 struct ShowCommand {
   std::filesystem::path file;

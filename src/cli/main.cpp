@@ -23,6 +23,7 @@ constexpr const char* kExamples = R"(examples:
   assay run repro.py                    run a graph file and describe its results
   assay run repro.py --repeat 20 --json the same, for a script, with timings
   assay run repro.py --backend aot_eager --backward
+  assay reduce minifier_launcher.py     the smallest program that still fails the same way
   assay show minifier_launcher.py       what is in a graph file
   assay show repro.py --dot | dot -Tsvg > graph.svg
   TORCH_LOGS="graph_code" assay run repro.py
@@ -31,6 +32,7 @@ exit codes: 0 fine, 1 the program under test fails, 2 bad usage or bad file)";
 struct Options {
   cli::RunCommand run;
   cli::ShowCommand show;
+  cli::ReduceCommand reduce;
   std::string save_directory;
   std::string output;
   std::string inject;
@@ -64,6 +66,49 @@ CLI::App* add_run(CLI::App& app, Options& options) {
   run->add_option("--output", options.output, "Save the results here, for torch.load");
   run->add_flag("--json", options.json, "Print one JSON object");
   return run;
+}
+
+CLI::App* add_reduce(CLI::App& app, Options& options) {
+  cli::ReduceCommand& command = options.reduce;
+  CLI::App* reduce = app.add_subcommand(
+      "reduce", "Find the smallest program that fails as a graph file does");
+  reduce->add_option("FILE", command.file, "repro.py, minifier_launcher.py, ...")->required();
+  reduce->add_option("--backend", command.backend,
+                     "The compiler under test (default: what the file names, else aot_eager, or "
+                     "inductor for torch)");
+  reduce->add_option("--stack", command.stack, "Whose compiler is tested: assay or torch")
+      ->check(CLI::IsMember({"assay", "torch"}))
+      ->capture_default_str();
+  reduce->add_option("--output", command.output,
+                     "Directory for the result and what else is found (default: FILE_reduced)");
+  reduce->add_flag("--accuracy", command.accuracy,
+                   "Look for wrong numbers only after nothing raises, and do compare");
+  reduce->add_option("--check", command.check,
+                     "Test candidates with this shell command, given the file's name: 0 passes, "
+                     "125 cannot say, any other exit code is the failure");
+  reduce->add_option("-j,--jobs", command.jobs, "Trials at a time")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  reduce->add_option("--timeout", command.timeout, "Seconds that one trial may take")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  reduce->add_option("--memory", command.memory_megabytes, "Megabytes that one trial may use")
+      ->capture_default_str();
+  reduce->add_option("--seed", command.seed, "Seed for made-up inputs and random operators")
+      ->capture_default_str();
+  reduce->add_option("--inject", command.inject, "Give the backend a fault, as for run");
+  reduce->add_option("--passes", command.passes, "Only these passes, with commas between them")
+      ->delimiter(',');
+  reduce->add_flag("--only-forward", command.only_forward, "Do not run backward");
+  reduce->add_flag("--ignore-non-fp", command.ignore_non_fp,
+                   "Compare floating-point results only");
+  reduce->add_flag("--restart", command.restart, "Forget what an earlier, stopped run found out");
+  reduce->add_flag("--keep-passing", command.keep_passing,
+                   "Also save the nearest program that does not fail");
+  reduce->add_flag("--trust", command.trust,
+                   "With --stack torch: execute the Python lines before the file's graph");
+  reduce->add_flag("--json", options.json, "Print one JSON object");
+  return reduce;
 }
 
 CLI::App* add_show(CLI::App& app, Options& options) {
@@ -110,6 +155,7 @@ int parse_and_run(int argc, char** argv, Options& options) {
   app.add_flag("--timings", options.timings, "Print how long each phase took, to stderr");
   app.fallthrough();
   CLI::App* run = add_run(app, options);
+  CLI::App* reduce = add_reduce(app, options);
   CLI::App* show = add_show(app, options);
   CLI::App* logs = app.add_subcommand("logs", "List what TORCH_LOGS may name");
   logs->add_flag("--json", options.json, "Print one JSON array");
@@ -128,7 +174,7 @@ int parse_and_run(int argc, char** argv, Options& options) {
       const std::string found = app.remaining().front();
       throw UserError(
           (found.starts_with('-') ? "unknown option '" : "unknown command '") + found + "'",
-          "the commands are: run, show, backends, decompositions, logs, passes");
+          "the commands are: run, reduce, show, backends, decompositions, logs, passes");
     }
     app.exit(error);
     return kUsageError;
@@ -148,6 +194,9 @@ int parse_and_run(int argc, char** argv, Options& options) {
     if (!options.output.empty()) options.run.output = options.output;
     if (run->count("--inject") > 0) options.run.inject = options.inject;
     code = cli::run(options.run);
+  } else if (reduce->parsed()) {
+    options.reduce.json = options.json;
+    code = cli::reduce_file(options.reduce);
   } else if (show->parsed()) {
     options.show.json = options.json;
     code = cli::show(options.show);

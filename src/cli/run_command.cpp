@@ -104,7 +104,7 @@ int run_and_report(Session& session) {
 
 int run(const RunCommand& command) {
   backends::find_backend(command.backend);
-  if (command.inject) backends::set_fault(backends::parse_fault(*command.inject));
+  if (command.inject) backends::set_faults(backends::parse_faults(*command.inject));
   if (command.threads > 0) at::set_num_threads(command.threads);
   Session session{command,
                   [&] {

@@ -103,14 +103,14 @@ TEST(Fault, WithoutItsOperatorIsSaid) {
 }
 
 TEST(Fault, IsReadFromText) {
-  const Fault fault = parse_fault("layer_norm:oom");
+  const Fault fault = parse_faults("layer_norm:oom").at(0);
   EXPECT_EQ(fault.op, "layer_norm");
   EXPECT_EQ(fault.kind, FaultKind::oom);
   for (const char* text : {"relu", "relu:", ":nan", "relu:acuracy"}) {
-    EXPECT_THROW(parse_fault(text), UserError) << text;
+    EXPECT_THROW(parse_faults(text), UserError) << text;
   }
   try {
-    parse_fault("relu:acuracy");
+    parse_faults("relu:acuracy");
   } catch (const UserError& error) {
     expect_contains(error.what(), "did you mean accuracy?");
   }
@@ -118,13 +118,13 @@ TEST(Fault, IsReadFromText) {
 
 TEST(Fault, IsReadFromTheEnvironmentUnlessSet) {
   ASSERT_EQ(setenv("ASSAY_INJECT_FAULT", "mm:hang", 1), 0);
-  EXPECT_EQ(current_fault()->kind, FaultKind::hang);
+  EXPECT_EQ(current_faults().at(0).kind, FaultKind::hang);
   {
     const FaultScope scope({"mm", FaultKind::nan});
-    EXPECT_EQ(current_fault()->kind, FaultKind::nan);
+    EXPECT_EQ(current_faults().at(0).kind, FaultKind::nan);
   }
   ASSERT_EQ(unsetenv("ASSAY_INJECT_FAULT"), 0);
-  EXPECT_FALSE(current_fault().has_value());
+  EXPECT_TRUE(current_faults().empty());
 }
 
 // Every way to write relu.

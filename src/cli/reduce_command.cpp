@@ -1,0 +1,208 @@
+// `assay reduce FILE`: finds the smallest program that still fails the same way.
+#include <ATen/Parallel.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "assay/error.h"
+#include "backends/fault.h"
+#include "backends/registry.h"
+#include "cli/commands.h"
+#include "cli/progress_line.h"
+#include "cli/stock_server.h"
+#include "cli/terminal.h"
+#include "reduce/pass.h"
+#include "reduce/reduce.h"
+#include "repro/repro_file.h"
+
+namespace assay::cli {
+
+namespace {
+
+using reduce::Reduced;
+using sandbox::Signature;
+
+const char* status_name(Reduced::Status status) {
+  switch (status) {
+    case Reduced::Status::reduced:
+      return "reduced";
+    case Reduced::Status::passes:
+      return "passes";
+    case Reduced::Status::eager_fails:
+      return "eager_fails";
+    case Reduced::Status::killed:
+      return "killed";
+  }
+  return "";
+}
+
+nlohmann::json to_json(const Signature& signature) {
+  return {{"kind", sandbox::to_string(signature.verdict)},
+          {"stage", signature.stage},
+          {"type", signature.type},
+          {"operator", signature.op},
+          {"message", signature.message},
+          {"magnitude", signature.magnitude},
+          {"text", sandbox::describe(signature)}};
+}
+
+void print_json(const Reduced& result) {
+  nlohmann::json others = nlohmann::json::array();
+  for (const reduce::OtherFailure& other : result.others) {
+    others.push_back({{"file", other.file.string()}, {"signature", to_json(other.signature)}});
+  }
+  nlohmann::json report = {{"status", status_name(result.status)},
+                           {"signature", to_json(result.signature)},
+                           {"message", result.message},
+                           {"calls_before", result.calls_before},
+                           {"calls", result.calls},
+                           {"elements_before", result.elements_before},
+                           {"elements", result.elements},
+                           {"trials", result.trials},
+                           {"killed_trials", result.killed_trials},
+                           {"seconds", result.seconds},
+                           {"resumed", result.is_resumed},
+                           {"runs", result.runs},
+                           {"reproduced", result.reproduced},
+                           {"flaky", result.is_flaky()},
+                           {"other", std::move(others)}};
+  if (!result.file.empty()) report["file"] = result.file.string();
+  if (result.passing) report["passing"] = result.passing->string();
+  using Handler = nlohmann::json::error_handler_t;
+  std::printf("%s\n", report.dump(2, ' ', false, Handler::replace).c_str());
+}
+
+void print_text(const Reduced& result) {
+  std::printf("%s\n", bold(sandbox::describe(result.signature)).c_str());
+  std::printf("%zu of %zu calls and %lld of %lld input elements are left; %lld trials in %.1f s (%.0f/s)\n",
+              result.calls, result.calls_before, static_cast<long long>(result.elements),
+              static_cast<long long>(result.elements_before),
+              static_cast<long long>(result.trials), result.seconds,
+              static_cast<double>(result.trials) / std::max(result.seconds, 1e-3));
+  std::printf("run again, it fails in %d of %d runs%s\n", result.reproduced, result.runs,
+              result.is_flaky() ? ": the fault is flaky" : "");
+  if (result.killed_trials > 0) {
+    std::printf("%lld trials were killed from outside and repeated\n",
+                static_cast<long long>(result.killed_trials));
+  }
+  for (const reduce::OtherFailure& other : result.others) {
+    std::printf("another failure on the way: %s\n  %s\n",
+                sandbox::describe(other.signature).c_str(), other.file.c_str());
+  }
+  if (result.passing) std::printf("the nearest program that passes: %s\n", result.passing->c_str());
+  std::printf("\n%s\n%s\n", result.graph.c_str(), result.file.c_str());
+}
+
+int finish(const ReduceCommand& command, const Reduced& result) {
+  if (command.json) print_json(result);
+  switch (result.status) {
+    case Reduced::Status::reduced:
+      if (!command.json) print_text(result);
+      return 0;
+    case Reduced::Status::passes:
+      if (!command.json) {
+        std::printf("%s does not fail with %s: nothing to reduce\n", command.file.c_str(),
+                    command.backend.c_str());
+      }
+      return 1;
+    case Reduced::Status::eager_fails:
+      if (!command.json) {
+        std::printf("Eager itself failed, so this is no fault of the compiler:\n  %s\n",
+                    result.message.c_str());
+      }
+      return 1;
+    case Reduced::Status::killed:
+      if (!command.json) {
+        std::printf("nothing can be found out, and no repro was written: %s\n",
+                    result.message.c_str());
+      }
+      return 1;
+  }
+  return 1;
+}
+
+std::string stopped_message;  // NOLINT: a signal handler needs it
+
+void on_interrupt(int) {
+  (void)!write(STDERR_FILENO, stopped_message.data(), stopped_message.size());
+  _exit(130);
+}
+
+// What is found so far is always on disk, and the same command goes on from there.
+void say_how_to_go_on(const std::filesystem::path& output) {
+  stopped_message = "\nstopped; the smallest program so far is " + (output / "repro.py").string() +
+                    "\nthe same command goes on from here\n";
+  struct sigaction action {};
+  action.sa_handler = &on_interrupt;
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+reduce::Options make_options(const ReduceCommand& command, const repro::ReproFile& file) {
+  reduce::Options options;
+  options.trial.backend = command.backend;
+  options.trial.backward = !command.only_forward;
+  options.trial.ignore_non_fp = command.ignore_non_fp;
+  options.trial.strict_accuracy = file.accuracy == "'strict'";
+  options.trial.autocast = file.autocast;
+  options.trial.inject = command.inject;
+  options.trial.command = command.check;
+  options.trial.seed = command.seed;
+  options.trial.limits.wall_seconds = command.timeout;
+  options.trial.limits.cpu_seconds = command.timeout * 4;
+  options.trial.limits.memory_bytes = command.memory_megabytes << 20U;
+  options.output = command.output;
+  options.restart = command.restart;
+  options.keep_passing = command.keep_passing;
+  options.passes = command.passes;
+  const bool asks_for_accuracy = file.accuracy != "False" && file.accuracy != "''";
+  if (command.accuracy || asks_for_accuracy) options.accuracy = reduce::Options::Accuracy::always;
+  if (!command.check.empty()) options.accuracy = reduce::Options::Accuracy::never;
+  return options;
+}
+
+void check_passes(const std::vector<std::string>& names) {
+  std::string all;
+  for (const reduce::Pass& pass : reduce::all_passes()) {
+    all += (all.empty() ? "" : ", ") + std::string(pass.name);
+  }
+  for (const std::string& name : names) {
+    const auto passes = reduce::all_passes();
+    if (std::ranges::find(passes, name, &reduce::Pass::name) == passes.end()) {
+      throw UserError("unknown pass '" + name + "'", "the passes are " + all);
+    }
+  }
+}
+
+}  // namespace
+
+int reduce_file(ReduceCommand command) {
+  // Servers are forked from here: nothing may have started a thread before.
+  at::set_num_threads(1);
+  check_passes(command.passes);
+  if (!command.inject.empty()) backends::parse_faults(command.inject);
+  const repro::ReproFile file = repro::read_repro_file(command.file);
+  if (command.backend.empty()) command.backend = file.backend;
+  const bool is_stock = command.stack == "torch";
+  if (command.backend.empty()) command.backend = is_stock ? "inductor" : "aot_eager";
+  if (!is_stock && command.check.empty()) {
+    backends::find_backend(command.backend);
+  }
+  if (command.output.empty()) command.output = command.file.stem().string() + "_reduced";
+  reduce::Options options = make_options(command, file);
+  if (is_stock) add_stock_settings(file, command.trust, options.trial);
+  say_how_to_go_on(command.output);
+  sandbox::ServerPool pool(
+      is_stock ? start_stock_server(command.output, command.backend) : sandbox::fork_server(),
+      command.jobs);
+  ProgressLine line(command.json);
+  const Reduced result = reduce::reduce(file, options, pool, [&](const reduce::Progress& progress) {
+    line.show(progress);
+  });
+  line.clear();
+  return finish(command, result);
+}
+
+}  // namespace assay::cli

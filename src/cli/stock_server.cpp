@@ -1,0 +1,58 @@
+#include "cli/stock_server.h"
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "graph/python_strings.h"
+
+namespace assay::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string find_python() {
+  if (const char* python = std::getenv("ASSAY_PYTHON")) return python;
+  if (const char* environment = std::getenv("VIRTUAL_ENV")) {
+    const fs::path python = fs::path(environment) / "bin" / "python";
+    if (fs::exists(python)) return python.string();
+  }
+  return "python3";
+}
+
+// `True`, `3`, `'text'`: what a setting's value may be, as JSON. Nothing for anything else.
+std::optional<std::string> literal_as_json(const std::string& python) {
+  if (python == "True") return "true";
+  if (python == "False") return "false";
+  if (python == "None") return "null";
+  const nlohmann::json number = nlohmann::json::parse(python, nullptr, false);
+  if (number.is_number()) return number.dump();
+  const bool is_quoted = python.size() >= 2 && (python.front() == '\'' || python.front() == '"') &&
+                         python.back() == python.front() &&
+                         python.find('\\') == std::string::npos;
+  if (is_quoted) return nlohmann::json(python.substr(1, python.size() - 2)).dump();
+  return std::nullopt;
+}
+
+}  // namespace
+
+sandbox::StartServer start_stock_server(const fs::path& directory, const std::string& backend) {
+  const fs::path cache = fs::absolute(directory) / "inductor_cache";
+  return sandbox::start_command(
+      {find_python(), "-m", "assay.stock_server", "--backend", backend},
+      {{"TORCHINDUCTOR_CACHE_DIR", cache.string()}, {"OMP_NUM_THREADS", "1"}});
+}
+
+void add_stock_settings(const repro::ReproFile& file, bool trust, sandbox::Trial& trial) {
+  for (const repro::Setting& setting : file.config) {
+    if (const auto value = literal_as_json(setting.value)) {
+      trial.config.emplace_back(setting.name, *value);
+    }
+  }
+  if (!trust) return;
+  // Everything before the graph's class: imports that register operators, settings.
+  const std::string& text = file.source->text;
+  trial.setup = text.substr(0, text.find("\nclass ") + 1);
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,86 @@
+#include "reduce/judge.h"
+
+#include <chrono>
+#include <thread>
+
+#include "assay/error.h"
+
+namespace assay::reduce {
+
+namespace {
+
+using sandbox::Outcome;
+using sandbox::Signature;
+using sandbox::Verdict;
+
+// A machine that is short of memory kills more than one; one that kills this many times in a row
+// will not stop.
+constexpr int kMaxKills = 12;
+
+}  // namespace
+
+
+
+void Judge::note_killed(Running& running, const Signature& signature) {
+  ++killed_;
+  if (++running.kills < kMaxKills) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1 << std::min(running.kills, 7)));
+    return;
+  }
+  throw AllKilled("a trial was killed from outside " + std::to_string(kMaxKills) + " times" +
+                  (signature.type.empty() ? "" : " (" + signature.type + ")") +
+                  (signature.message.empty() ? "" : ": " + signature.message));
+}
+
+Judge::Job Judge::start(const std::string& text) {
+  const int worker = pool_.idle_worker();
+  internal_check(worker >= 0, "a job needs an idle worker");
+  Running running{next_job_++, base_, tries_};
+  running.trial.file = text;
+  pool_.start(worker, running.trial);
+  const Job job = running.job;
+  running_[worker] = std::move(running);
+  return job;
+}
+
+std::pair<Judge::Job, Judgement> Judge::wait() {
+  while (true) {
+    auto [worker, outcome] = pool_.wait();
+    ++trials_;
+    Running& running = running_.at(worker);
+    const Signature signature = sandbox::classify(outcome);
+    if (signature.verdict == Verdict::killed) {
+      note_killed(running, signature);
+      pool_.start(worker, running.trial);
+      continue;
+    }
+    if (!is_wanted(signature) && --running.tries_left > 0) {
+      pool_.start(worker, running.trial);
+      continue;
+    }
+    const Job job = running.job;
+    running_.erase(worker);
+    return {job, {signature, outcome.report.suspects}};
+  }
+}
+
+void Judge::cancel_all() {
+  for (const auto& [worker, running] : running_) pool_.cancel(worker);
+  running_.clear();
+}
+
+Outcome Judge::run(const std::string& text, sandbox::Trial::Task task) {
+  internal_check(running_.empty(), "a single trial is run while no job is under way");
+  Running running{0, base_, 1};
+  running.trial.file = text;
+  running.trial.task = task;
+  while (true) {
+    Outcome outcome = pool_.run(running.trial);
+    ++trials_;
+    const Signature signature = sandbox::classify(outcome);
+    if (signature.verdict != Verdict::killed) return outcome;
+    note_killed(running, signature);
+  }
+}
+
+}  // namespace assay::reduce

@@ -1,0 +1,33 @@
+/// \file A pass of the reducer: an order in which to try making a program smaller.
+///
+/// A pass only proposes. Its proposals are numbered, in rounds: the driver (reduce/search.h) tries
+/// one after the other on the best program so far, and stays at the same number when it takes one,
+/// since what comes next has moved up. One file each in reduce/passes/, one line each in the table.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "reduce/program.h"
+#include "repro/content_store.h"
+
+namespace assay::reduce {
+
+struct Pass {
+  std::string_view name;
+  std::string_view description;
+  /// It turns values into inputs, so they must be known.
+  bool needs_values = false;
+  std::size_t (*rounds)(const Program& program);
+  std::size_t (*count)(const Program& program, std::size_t round);
+  /// The program of that number; nothing if there is nothing to try there. New contents of inputs
+  /// go to the store.
+  std::optional<Program> (*propose)(const Program& program, std::size_t round, std::size_t index,
+                                    repro::ContentStore& store);
+};
+
+/// Every pass, in the order in which they run; also what `assay reduce --list-passes` lists.
+std::span<const Pass> all_passes();
+
+}  // namespace assay::reduce

@@ -1,0 +1,37 @@
+// Takes out inputs: those that nobody reads, and integers, which become numbers in the text.
+#include "reduce/passes/passes.h"
+
+namespace assay::reduce {
+
+namespace {
+
+bool is_literal(const repro::Input& input) {
+  return std::holds_alternative<repro::IntegerInput>(input);
+}
+
+// Round 0: all unused inputs. Round 1: one integer each.
+std::optional<Program> propose(const Program& program, std::size_t round, std::size_t index,
+                               repro::ContentStore&) {
+  Edit edit(program);
+  if (round == 0) {
+    auto smaller = edit.finish(true);
+    if (smaller->inputs.size() == program.inputs.size()) return std::nullopt;
+    return smaller;
+  }
+  if (!is_literal(program.inputs[index])) return std::nullopt;
+  replace_uses(*edit.graph().placeholders()[index],
+             std::get<repro::IntegerInput>(program.inputs[index]).value);
+  return edit.finish(true);
+}
+
+}  // namespace
+
+Pass drop_inputs() {
+  return {"inputs", "take out inputs", false, [](const Program&) { return std::size_t{2}; },
+          [](const Program& program, std::size_t round) {
+            return round == 0 ? std::size_t{1} : program.inputs.size();
+          },
+          &propose};
+}
+
+}  // namespace assay::reduce

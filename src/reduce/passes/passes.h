@@ -1,0 +1,48 @@
+/// \file The passes, one file each, and what several of them use.
+#pragma once
+
+#include "reduce/pass.h"
+
+namespace assay::reduce {
+
+Pass keep_suspects();
+Pass truncate_suffix();
+Pass bisect_prefix();
+Pass delta_debugging();
+Pass drop_outputs();
+Pass drop_inputs();
+Pass inline_subgraphs();
+Pass substitute_operands();
+Pass cheaper_operators();
+Pass shrink_shapes();
+Pass simplify_dtypes();
+Pass simplify_arguments();
+Pass normalise_strides();
+Pass simplify_values();
+
+/// For passes with one round.
+std::size_t one_round(const Program& program);
+
+/// Keeps the calls of these atoms.
+std::optional<Program> keep_atoms(const Program& program, const std::vector<Atom>& atoms,
+                                  std::size_t begin, std::size_t end);
+
+/// A copy of the graph to change, with what goes back into the program.
+class Edit {
+ public:
+  explicit Edit(const Program& program) : program_(program), graph_(program.graph->clone()) {}
+
+  graph::Graph& graph() { return *graph_; }
+  Program& program() { return program_; }
+  /// The node of the copy with the name of this one.
+  graph::Node& node(const graph::Node& original) { return *graph_->find(original.name()); }
+  /// The changed program. Unused calls and inputs are taken out; `values_hold`: the nodes that are
+  /// left have the values they had.
+  std::optional<Program> finish(bool values_hold);
+
+ private:
+  Program program_;
+  std::unique_ptr<graph::Graph> graph_;
+};
+
+}  // namespace assay::reduce

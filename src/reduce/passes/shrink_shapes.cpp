@@ -1,0 +1,145 @@
+// Makes inputs smaller, keeping the beginning of their contents. First a size everywhere it occurs,
+// also in the arguments of calls (`view(2, 64, 256)`), alone or with its multiples; then single
+// dimensions of single inputs.
+#include <ATen/core/Tensor.h>
+
+#include <algorithm>
+#include <array>
+
+#include "reduce/inputs.h"
+#include "reduce/passes/passes.h"
+
+namespace assay::reduce {
+
+namespace {
+
+constexpr std::array<std::int64_t, 4> kTargets = {1, 2, 3, 4};
+constexpr std::size_t kSteps = kTargets.size() + 1;  // and half
+
+const repro::TensorInput* tensor_input(const repro::Input& input) {
+  return std::get_if<repro::TensorInput>(&input);
+}
+
+// Every size there is, the largest first.
+std::vector<std::int64_t> all_sizes(const Program& program) {
+  std::set<std::int64_t, std::greater<>> sizes;
+  for (const repro::Input& input : program.inputs) {
+    if (const auto* tensor = tensor_input(input)) {
+      for (std::int64_t size : sizes_of(*tensor)) {
+        if (size > 1) sizes.insert(size);
+      }
+    }
+  }
+  return {sizes.begin(), sizes.end()};
+}
+
+std::vector<std::pair<std::size_t, std::size_t>> all_dimensions(const Program& program) {
+  std::vector<std::pair<std::size_t, std::size_t>> found;
+  for (std::size_t i = 0; i < program.inputs.size(); ++i) {
+    const auto* tensor = tensor_input(program.inputs[i]);
+    if (tensor == nullptr) continue;
+    for (std::size_t d = 0; d < tensor->meta.sizes.size(); ++d) {
+      if (*tensor->meta.sizes[d].constant() > 1) found.emplace_back(i, d);
+    }
+  }
+  return found;
+}
+
+std::int64_t target(std::int64_t size, std::size_t step) {
+  return step < kTargets.size() ? kTargets[step] : size / 2;
+}
+
+void resize(Program& program, std::size_t input, const std::vector<std::int64_t>& sizes,
+            repro::ContentStore& store) {
+  const auto* described = tensor_input(program.inputs[input]);
+  if (sizes_of(*described) == sizes) return;
+  at::Tensor contents = input_contents(program, input, store);
+  if (!contents.defined()) {
+    graph::TensorMeta meta = described->meta;
+    meta.sizes.assign(sizes.begin(), sizes.end());
+    set_made_up(program, input, std::move(meta));
+    return;
+  }
+  for (std::size_t d = 0; d < sizes.size(); ++d) {
+    contents = contents.narrow(static_cast<std::int64_t>(d), 0, sizes[d]);
+  }
+  set_contents(program, input, contents, store);
+}
+
+// A number inside a list or tuple is a size; so are those of methods such as `view` and `expand`.
+graph::Argument map_numbers(const graph::Argument& argument,
+                            const std::function<std::int64_t(std::int64_t)>& map) {
+  if (const auto* number = argument.get_if<std::int64_t>()) return map(*number);
+  const auto mapped = [&] {
+    std::vector<graph::Argument> items;
+    for (const graph::Argument& item : argument.items()) items.push_back(map_numbers(item, map));
+    return items;
+  };
+  if (argument.get_if<graph::List>() != nullptr) return graph::List{mapped()};
+  if (argument.get_if<graph::Tuple>() != nullptr) return graph::Tuple{mapped()};
+  if (argument.get_if<graph::Slice>() != nullptr) return graph::Slice{mapped()};
+  return argument;
+}
+
+void map_calls(graph::Graph& graph, const std::function<std::int64_t(std::int64_t)>& map) {
+  for (graph::Node& node : graph.nodes()) {
+    if (!node.is_call()) continue;
+    std::vector<graph::Argument> args;
+    std::vector<graph::NamedArgument> kwargs;
+    for (const auto& argument : node.args()) args.push_back(map_numbers(argument, map));
+    for (const auto& argument : node.kwargs()) {
+      kwargs.push_back({argument.name, map_numbers(argument.value, map)});
+    }
+    node.set_arguments(std::move(args), std::move(kwargs));
+  }
+}
+
+std::optional<Program> everywhere(const Program& program, std::int64_t size, std::int64_t smaller,
+                                  bool multiples, repro::ContentStore& store) {
+  const auto map = [&](std::int64_t number) {
+    if (number == size) return smaller;
+    const bool is_multiple = multiples && number > size && number % size == 0;
+    return is_multiple ? number / size * smaller : number;
+  };
+  Edit edit(program);
+  for (std::size_t i = 0; i < program.inputs.size(); ++i) {
+    const auto* tensor = tensor_input(program.inputs[i]);
+    if (tensor == nullptr) continue;
+    std::vector<std::int64_t> sizes = sizes_of(*tensor);
+    std::ranges::transform(sizes, sizes.begin(), map);
+    resize(edit.program(), i, sizes, store);
+  }
+  map_calls(edit.graph(), map);
+  return edit.finish(false);
+}
+
+std::optional<Program> propose(const Program& program, std::size_t round, std::size_t index,
+                               repro::ContentStore& store) {
+  const std::size_t step = index % kSteps;
+  if (round < 2) {
+    const std::int64_t size = all_sizes(program)[index / kSteps];
+    const std::int64_t smaller = target(size, step);
+    if (smaller >= size) return std::nullopt;
+    return everywhere(program, size, smaller, round == 0, store);
+  }
+  const auto [input, dimension] = all_dimensions(program)[index / kSteps];
+  std::vector<std::int64_t> sizes = sizes_of(*tensor_input(program.inputs[input]));
+  const std::int64_t smaller = target(sizes[dimension], step);
+  if (smaller >= sizes[dimension]) return std::nullopt;
+  sizes[dimension] = smaller;
+  Edit edit(program);
+  resize(edit.program(), input, sizes, store);
+  return edit.finish(false);
+}
+
+}  // namespace
+
+Pass shrink_shapes() {
+  return {"shapes", "make inputs smaller", false, [](const Program&) { return std::size_t{3}; },
+          [](const Program& program, std::size_t round) {
+            return kSteps * (round < 2 ? all_sizes(program).size() : all_dimensions(program).size());
+          },
+          &propose};
+}
+
+}  // namespace assay::reduce

@@ -1,0 +1,36 @@
+#include "reduce/passes/passes.h"
+
+namespace assay::reduce {
+
+std::span<const Pass> all_passes() {
+  // Large cuts first: what a failure points at, then halves, then smaller and smaller parts. What
+  // makes the remaining calls simpler comes when few are left.
+  static const std::vector<Pass> table = {
+      keep_suspects(),       truncate_suffix(),    bisect_prefix(),     delta_debugging(),
+      drop_outputs(),        drop_inputs(),        substitute_operands(),
+      cheaper_operators(),   simplify_values(),    normalise_strides(), shrink_shapes(),
+      simplify_dtypes(),     simplify_arguments(),
+  };
+  return table;
+}
+
+std::size_t one_round(const Program&) { return 1; }
+
+std::optional<Program> keep_atoms(const Program& program, const std::vector<Atom>& atoms,
+                                  std::size_t begin, std::size_t end) {
+  std::set<const graph::Node*> kept;
+  for (std::size_t i = begin; i < end; ++i) kept.insert(atoms[i].begin(), atoms[i].end());
+  return keep_calls(program, kept);
+}
+
+std::optional<Program> Edit::finish(bool values_hold) {
+  erase_unused(*graph_);
+  for (graph::Node* placeholder : graph_->placeholders()) {
+    if (placeholder->users().empty()) drop_input(program_, *graph_, *placeholder);
+  }
+  if (!values_hold) program_.values = nullptr;
+  program_.graph = std::move(graph_);
+  return std::move(program_);
+}
+
+}  // namespace assay::reduce

@@ -1,0 +1,293 @@
+#include "reduce/reduce.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "assay/error.h"
+#include "graph/print.h"
+#include "reduce/inputs.h"
+#include "reduce/search.h"
+
+namespace assay::reduce {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using sandbox::Limits;
+using sandbox::Outcome;
+using sandbox::Signature;
+using sandbox::Verdict;
+
+// A program that passes is run this often before it is believed.
+constexpr int kTriesBeforePassing = 6;
+// Chance that a candidate with a flaky fault is taken for one that passes.
+constexpr double kMissedChance = 0.01;
+
+std::int64_t count_elements(const Program& program) {
+  std::int64_t count = 0;
+  for (const repro::Input& input : program.inputs) {
+    const auto* tensor = std::get_if<repro::TensorInput>(&input);
+    if (tensor == nullptr) continue;
+    std::int64_t product = 1;
+    for (std::int64_t size : sizes_of(*tensor)) product *= size;
+    count += product;
+  }
+  return count;
+}
+
+std::vector<Pass> chosen_passes(const std::vector<std::string>& names) {
+  std::vector<Pass> passes;
+  for (const Pass& pass : all_passes()) {
+    if (names.empty() || std::ranges::find(names, pass.name) != names.end()) passes.push_back(pass);
+  }
+  return passes;
+}
+
+std::string identity_of(const repro::ReproFile& file, const Options& options) {
+  nlohmann::json identity = sandbox::to_json(options.trial);
+  identity["file"] = verdict_key(file.source->text);
+  identity["accuracy"] = static_cast<int>(options.accuracy);
+  identity["passes"] = options.passes;
+  identity.erase("save_dir");
+  return identity.dump(2) + "\n";
+}
+
+class Reduction {
+ public:
+  Reduction(const repro::ReproFile& file, const Options& options, sandbox::ServerPool& pool,
+            const std::function<void(const Progress&)>& on_progress)
+      : options_(options),
+        on_progress_(on_progress),
+        workspace_(options.output, file, identity_of(file, options), options.restart),
+        log_(workspace_.directory() / "verdicts.jsonl"),
+        original_(workspace_.load(file, options.trial.seed)),
+        judge_(pool, options.trial) {
+    judge_.base().save_directory = workspace_.directory().string();
+    result_.is_resumed = workspace_.is_resumed();
+    result_.calls_before = count_calls(*original_.graph);
+    result_.elements_before = count_elements(original_);
+  }
+
+  Reduced run() {
+    try {
+      if (find_failure()) search();
+    } catch (const AllKilled& killed) {
+      result_.status = Reduced::Status::killed;
+      result_.message = killed.what();
+      std::filesystem::remove(workspace_.directory() / "repro.py");
+    }
+    result_.trials = judge_.trials();
+    result_.killed_trials = judge_.killed();
+    result_.seconds = seconds();
+    return std::move(result_);
+  }
+
+ private:
+  double seconds() const {
+    return std::chrono::duration<double>(Clock::now() - begin_).count();
+  }
+
+  // Does the program fail at all, how, and always?
+  bool find_failure() {
+    const std::string text = workspace_.print(original_);
+    judge_.base().accuracy = options_.accuracy != Options::Accuracy::never;
+    const bool is_only_accuracy = options_.accuracy == Options::Accuracy::always;
+    Outcome outcome;
+    Signature found;
+    int tries = 0;
+    do {
+      outcome = judge_.run(text);
+      found = sandbox::classify(outcome);
+      ++tries;
+    } while (found.verdict == Verdict::passed && tries < kTriesBeforePassing);
+    result_.signature = found;
+    if (found.verdict == Verdict::invalid) return stop(Reduced::Status::eager_fails);
+    if (found.verdict == Verdict::passed) return stop(Reduced::Status::passes);
+    judge_.base().accuracy = is_only_accuracy || found.verdict == Verdict::accuracy;
+    original_.suspects = outcome.report.suspects;
+    judge_.look_for(found);
+    // Once or twice more: a fault that comes and goes must be asked for more often.
+    int failures = 1;
+    const int runs = outcome.seconds > 2 ? 2 : 4;
+    for (int i = 1; i < runs && found.verdict != Verdict::timeout; ++i) {
+      failures += judge_.is_wanted(sandbox::classify(judge_.run(text))) ? 1 : 0;
+    }
+    const int all_runs = tries - 1 + (found.verdict == Verdict::timeout ? 1 : runs);
+    if (failures < all_runs) expect_flaky(static_cast<double>(failures) / all_runs);
+    return true;
+  }
+
+  bool stop(Reduced::Status status) {
+    result_.status = status;
+    result_.message = sandbox::describe(result_.signature);
+    return false;
+  }
+
+  void expect_flaky(double rate) {
+    const double tries = std::log(kMissedChance) / std::log(1 - std::min(rate, 0.95));
+    judge_.set_tries(std::clamp(static_cast<int>(std::ceil(tries)), 2, 40));
+  }
+
+  // A trial that hangs or eats memory costs all of its limit, so the limit is set by what a run
+  // that does neither needs.
+  void tighten_limits(const Outcome& recording) {
+    Limits& limits = judge_.base().limits;
+    const double usual = 0.3 + 20 * recording.seconds * slack_;
+    if (result_.signature.verdict == Verdict::timeout) {
+      limits.wall_seconds = std::min(options_.trial.limits.wall_seconds, usual);
+      limits.cpu_seconds = std::min(options_.trial.limits.cpu_seconds, usual);
+    }
+    if (result_.signature.verdict == Verdict::memory) {
+      const auto generous = static_cast<std::uint64_t>(
+          slack_ * (static_cast<double>(std::uint64_t{256} << 20U) +
+                    4 * static_cast<double>(recording.peak_bytes)));
+      limits.memory_bytes = std::min(options_.trial.limits.memory_bytes, generous);
+    }
+  }
+
+  void search() {
+    const std::vector<Pass> passes = chosen_passes(options_.passes);
+    Program start = original_;
+    for (int attempt = 0; attempt < 3; ++attempt) {
+      const Outcome recording =
+          judge_.run(workspace_.print(start), sandbox::Trial::Task::record);
+      if (!recording.report.values.empty()) {
+        start.values = std::make_shared<const Recording>(parse_recording(recording.report.values));
+      }
+      tighten_limits(recording);
+      save_step(start);
+      Search search(start, judge_, log_, workspace_, events());
+      search.run(passes);
+      search.ensure_values();
+      best_ = search.best();
+      judge_.base().limits = options_.trial.limits;
+      confirm();
+      if (result_.reproduced == 0) {  // the tight limits were too tight
+        slack_ *= 8;
+        log_.forget_passed();
+        continue;
+      }
+      if (!result_.is_flaky() || judge_.tries() > 1) break;
+      expect_flaky(static_cast<double>(result_.reproduced) / result_.runs);
+      log_.forget_passed();
+      start = best_;
+    }
+    finish();
+  }
+
+  void confirm() {
+    const std::string text = workspace_.print(best_);
+    result_.reproduced = 0;
+    result_.runs = options_.confirmations;
+    if (result_.signature.verdict == Verdict::timeout) judge_.base().limits = confirming_limits();
+    for (int i = 0; i < result_.runs; ++i) {
+      const Signature found = sandbox::classify(judge_.run(text));
+      result_.reproduced += judge_.is_wanted(found) ? 1 : 0;
+    }
+    judge_.base().limits = options_.trial.limits;
+  }
+
+  // Each confirmation of a hang costs its limit.
+  Limits confirming_limits() const {
+    Limits limits = options_.trial.limits;
+    limits.wall_seconds = std::min(limits.wall_seconds, 2 * slack_);
+    limits.cpu_seconds = std::min(limits.cpu_seconds, 2 * slack_);
+    return limits;
+  }
+
+  SearchEvents events() {
+    SearchEvents events;
+    events.on_progress = [this](const Pass& pass, const Program& best) {
+      if (!on_progress_) return;
+      on_progress_({pass.name, count_calls(*best.graph), result_.calls_before, judge_.trials(),
+                    seconds()});
+    };
+    events.on_step = [this](const Program& best, const std::string&) { save_step(best); };
+    events.on_other_failure = [this](const Program& candidate, const std::string&,
+                                     const Signature& signature) {
+      save_other(candidate, signature);
+    };
+    if (options_.keep_passing) {
+      events.on_passing = [this](const Program& candidate, const std::string& text) {
+        passing_.emplace_back(candidate, text);
+      };
+    }
+    return events;
+  }
+
+  std::string comment(const Signature& signature) const {
+    return "# assay reduce: " + sandbox::describe(signature) + "\n";
+  }
+
+  void save_step(const Program& program) {
+    const std::string text = workspace_.print_for_people(program, comment(result_.signature));
+    workspace_.save("repro.py", text);
+    workspace_.save("checkpoints/" + std::to_string(count_calls(*program.graph)) + ".py",
+                    workspace_.print_for_people(program, comment(result_.signature), 1));
+    passing_.clear();  // they were neighbours of another program
+  }
+
+  void save_other(const Program& candidate, const Signature& signature) {
+    const bool is_known =
+        std::ranges::any_of(result_.others, [&](const OtherFailure& other) {
+          return sandbox::is_same(other.signature, signature);
+        });
+    if (is_known) return;
+    const std::string name = "other/" + std::to_string(result_.others.size() + 1) + "-" +
+                             sandbox::to_string(signature.verdict) +
+                             (signature.op.empty() ? "" : "-" + signature.op) + ".py";
+    workspace_.save(name, workspace_.print_for_people(candidate, comment(signature), 1));
+    result_.others.push_back({signature, workspace_.directory() / name});
+  }
+
+  void save_passing() {
+    if (passing_.empty()) return;
+    // The nearest: that with the most in common, counted in bytes at both ends.
+    const std::string text = workspace_.print(best_);
+    const auto common = [&](const std::string& other) {
+      const auto ends = std::ranges::mismatch(text, other);
+      return (ends.in1 - text.begin()) - std::abs(std::ssize(other) - std::ssize(text));
+    };
+    const auto nearest = std::ranges::max_element(
+        passing_, {}, [&](const auto& candidate) { return common(candidate.second); });
+    workspace_.save("passing.py", workspace_.print_for_people(
+                                      nearest->first, "# assay reduce: this one does not fail\n"));
+    result_.passing = workspace_.directory() / "passing.py";
+  }
+
+  void finish() {
+    result_.calls = count_calls(*best_.graph);
+    result_.elements = count_elements(best_);
+    result_.file = workspace_.directory() / "repro.py";
+    const std::string rate = "# assay reduce: failed in " + std::to_string(result_.reproduced) +
+                             " of " + std::to_string(result_.runs) + " runs\n";
+    workspace_.save("repro.py",
+                    workspace_.print_for_people(best_, comment(result_.signature) + rate));
+    result_.graph = graph::print(*best_.graph, {.metadata = false, .stacks = false,
+                                                .releases = false});
+    save_passing();
+  }
+
+  const Options& options_;
+  const std::function<void(const Progress&)>& on_progress_;
+  Clock::time_point begin_ = Clock::now();
+  Workspace workspace_;
+  VerdictLog log_;
+  Program original_;
+  Judge judge_;
+  double slack_ = 1;
+  Program best_;
+  std::vector<std::pair<Program, std::string>> passing_;
+  Reduced result_;
+};
+
+}  // namespace
+
+Reduced reduce(const repro::ReproFile& file, const Options& options, sandbox::ServerPool& pool,
+               const std::function<void(const Progress&)>& on_progress) {
+  return Reduction(file, options, pool, on_progress).run();
+}
+
+}  // namespace assay::reduce

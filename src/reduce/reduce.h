@@ -1,0 +1,77 @@
+/// \file Finds the smallest program that fails as a given one does. What `assay reduce` calls.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "repro/repro_file.h"
+#include "sandbox/server.h"
+#include "sandbox/signature.h"
+
+namespace assay::reduce {
+
+struct Options {
+  /// What trials have in common: backend, faults, limits, ...; `accuracy` is chosen here.
+  sandbox::Trial trial = {};
+  enum class Accuracy { automatic, always, never };
+  /// Automatic: look for wrong numbers if nothing raises.
+  Accuracy accuracy = Accuracy::automatic;
+  std::filesystem::path output;
+  bool restart = false;       ///< Forget what an earlier run of the same reduction found out.
+  bool keep_passing = false;  ///< Also save the nearest program that does not fail.
+  int confirmations = 5;      ///< How often the result is run again.
+  std::vector<std::string> passes = {};  ///< Only these; empty: all.
+};
+
+/// How far it is.
+struct Progress {
+  std::string_view pass;
+  std::size_t calls = 0;
+  std::size_t calls_before = 0;
+  std::int64_t trials = 0;
+  double seconds = 0;
+};
+
+struct OtherFailure {
+  sandbox::Signature signature;
+  std::filesystem::path file;
+};
+
+struct Reduced {
+  enum class Status {
+    reduced,
+    passes,       ///< It does not fail, so there is nothing to reduce.
+    eager_fails,  ///< Not the compiler's fault; `signature` says how.
+    killed,       ///< Trials were killed from outside; `message` says how.
+  };
+
+  Status status = Status::reduced;
+  std::string message = {};
+  sandbox::Signature signature = {};
+  std::filesystem::path file = {};
+  std::string graph = {};  ///< The result's graph as text.
+  std::size_t calls_before = 0;
+  std::size_t calls = 0;
+  std::int64_t elements_before = 0;  ///< Of all inputs.
+  std::int64_t elements = 0;
+  std::int64_t trials = 0;
+  std::int64_t killed_trials = 0;
+  double seconds = 0;
+  bool is_resumed = false;
+  int runs = 0;       ///< The result was run again this often,
+  int reproduced = 0;  ///< and failed the same way this often.
+  std::vector<OtherFailure> others = {};
+  std::optional<std::filesystem::path> passing = {};
+
+  bool is_flaky() const { return reproduced < runs; }
+};
+
+/// Throws `UserError` if the file cannot be used.
+Reduced reduce(const repro::ReproFile& file, const Options& options, sandbox::ServerPool& pool,
+               const std::function<void(const Progress&)>& on_progress = {});
+
+}  // namespace assay::reduce

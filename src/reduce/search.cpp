@@ -1,0 +1,112 @@
+#include "reduce/search.h"
+
+#include <deque>
+
+#include "assay/error.h"
+#include "graph/verify.h"
+
+namespace assay::reduce {
+
+void Search::run(std::span<const Pass> passes) {
+  best_text_ = workspace_.print(best_);
+  bool goes_on = true;
+  while (goes_on) {
+    goes_on = false;
+    for (const Pass& pass : passes) goes_on |= run_pass(pass);
+  }
+}
+
+void Search::ensure_values() {
+  if (best_.values != nullptr) return;
+  const sandbox::Outcome outcome =
+      judge_.run(workspace_.print(best_), sandbox::Trial::Task::record);
+  // What cannot be recorded cannot become an input; the passes that need it find nothing to do.
+  best_.values = std::make_shared<const Recording>(
+      outcome.report.values.empty() ? Recording() : parse_recording(outcome.report.values));
+}
+
+bool Search::is_at_end(const Pass& pass, Position& position) const {
+  while (position.round < pass.rounds(best_)) {
+    if (position.index < pass.count(best_, position.round)) return false;
+    ++position.round;
+    position.index = 0;
+  }
+  return true;
+}
+
+std::optional<Search::Attempt> Search::propose(const Pass& pass, Position position) const {
+  auto candidate = pass.propose(best_, position.round, position.index, workspace_.store());
+  if (!candidate) return std::nullopt;
+  const auto problems = graph::find_problems(*candidate->graph);
+  if (!problems.empty()) {
+    throw InternalError("the pass '" + std::string(pass.name) + "' made a bad graph: " + problems[0]);
+  }
+  Attempt attempt{position, std::move(*candidate)};
+  attempt.text = workspace_.print(attempt.candidate);
+  if (attempt.text == best_text_) return std::nullopt;
+  attempt.key = verdict_key(attempt.text);
+  attempt.judgement = log_.find(attempt.key);
+  return attempt;
+}
+
+bool Search::run_pass(const Pass& pass) {
+  if (pass.needs_values) ensure_values();
+  bool has_taken = false;
+  Position next;
+  std::deque<Attempt> window;
+  while (true) {
+    while (judge_.has_idle_worker() && !is_at_end(pass, next)) {
+      auto attempt = propose(pass, next);
+      ++next.index;
+      if (!attempt) continue;
+      const bool is_taken = attempt->judgement && judge_.is_wanted(attempt->judgement->signature);
+      if (!attempt->judgement) attempt->job = judge_.start(attempt->text);
+      window.push_back(std::move(*attempt));
+      if (is_taken) break;  // what comes after depends on it
+    }
+    if (window.empty()) break;
+    if (!window.front().judgement) {
+      const auto [job, judgement] = judge_.wait();
+      for (Attempt& attempt : window) {
+        if (attempt.job != job) continue;
+        attempt.judgement = judgement;
+        log_.add(attempt.key, judgement);
+      }
+      if (events_.on_progress) events_.on_progress(pass, best_);
+      continue;
+    }
+    Attempt decided = std::move(window.front());
+    window.pop_front();
+    if (!judge_.is_wanted(decided.judgement->signature)) {
+      refuse(decided);
+      continue;
+    }
+    judge_.cancel_all();
+    window.clear();
+    next = decided.position;
+    take(std::move(decided));
+    has_taken = true;
+    if (pass.needs_values) ensure_values();
+    if (events_.on_progress) events_.on_progress(pass, best_);
+  }
+  return has_taken;
+}
+
+void Search::take(Attempt attempt) {
+  best_ = std::move(attempt.candidate);
+  best_.suspects = attempt.judgement->suspects;
+  best_text_ = std::move(attempt.text);
+  if (events_.on_step) events_.on_step(best_, best_text_);
+}
+
+void Search::refuse(const Attempt& attempt) const {
+  const sandbox::Signature& signature = attempt.judgement->signature;
+  if (signature.is_failure() && events_.on_other_failure) {
+    events_.on_other_failure(attempt.candidate, attempt.text, signature);
+  }
+  if (signature.verdict == sandbox::Verdict::passed && events_.on_passing) {
+    events_.on_passing(attempt.candidate, attempt.text);
+  }
+}
+
+}  // namespace assay::reduce

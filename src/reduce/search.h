@@ -1,0 +1,76 @@
+/// \file Runs the passes until none makes the program smaller.
+///
+/// With several workers candidates are tried as if those before them will be refused. They are
+/// decided in order, so the result is that of one worker.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "reduce/judge.h"
+#include "reduce/pass.h"
+#include "reduce/program.h"
+#include "reduce/workspace.h"
+
+namespace assay::reduce {
+
+/// What happens during the search, for whoever shows or keeps it.
+struct SearchEvents {
+  /// After every trial and every step.
+  std::function<void(const Pass& pass, const Program& best)> on_progress = {};
+  /// A candidate has become the best program.
+  std::function<void(const Program& best, const std::string& text)> on_step = {};
+  /// A candidate fails, but otherwise.
+  std::function<void(const Program& candidate, const std::string& text,
+                     const sandbox::Signature& signature)>
+      on_other_failure = {};
+  /// A candidate passes.
+  std::function<void(const Program& candidate, const std::string& text)> on_passing = {};
+};
+
+class Search {
+ public:
+  Search(Program start, Judge& judge, VerdictLog& log, Workspace& workspace, SearchEvents events)
+      : best_(std::move(start)),
+        judge_(judge),
+        log_(log),
+        workspace_(workspace),
+        events_(std::move(events)) {}
+
+  /// To a fixpoint: every pass has gone through all its proposals on the result and none was taken.
+  void run(std::span<const Pass> passes);
+
+  const Program& best() const { return best_; }
+  /// Records the values of all nodes, if they are not known.
+  void ensure_values();
+
+ private:
+  struct Position {
+    std::size_t round = 0;
+    std::size_t index = 0;
+  };
+  struct Attempt {
+    Position position = {};
+    Program candidate = {};
+    std::string text = {};
+    std::string key = {};
+    Judge::Job job = 0;  // 0: the verdict was known
+    std::optional<Judgement> judgement = {};
+  };
+
+  bool run_pass(const Pass& pass);
+  bool is_at_end(const Pass& pass, Position& position) const;
+  std::optional<Attempt> propose(const Pass& pass, Position position) const;
+  void take(Attempt attempt);
+  void refuse(const Attempt& attempt) const;
+
+  Program best_;
+  std::string best_text_;
+  Judge& judge_;
+  VerdictLog& log_;
+  Workspace& workspace_;
+  SearchEvents events_;
+};
+
+}  // namespace assay::reduce

@@ -1,0 +1,258 @@
+#include "sandbox/process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <ctime>
+#include <system_error>
+
+namespace assay::sandbox {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kReportBytes = std::size_t{256} << 20U;
+// How long a process that was told to end may take to say where it was.
+constexpr double kLastWords = 0.2;
+
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int descriptor = -1) : descriptor_(descriptor) {}
+  ~FileDescriptor() { close(); }
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
+  int get() const { return descriptor_; }
+  bool is_open() const { return descriptor_ >= 0; }
+  void reset(int descriptor) {
+    close();
+    descriptor_ = descriptor;
+  }
+  void close() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+    descriptor_ = -1;
+  }
+
+ private:
+  int descriptor_;
+};
+
+struct Pipe {
+  Pipe() {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
+    read.reset(ends[0]);
+    write.reset(ends[1]);
+  }
+  FileDescriptor read;
+  FileDescriptor write;
+};
+
+// Address space in use, from /proc/self/statm.
+std::uint64_t address_space() {
+  std::FILE* file = std::fopen("/proc/self/statm", "re");
+  unsigned long long pages = 0;
+  if (file != nullptr) {
+    if (std::fscanf(file, "%llu", &pages) != 1) pages = 0;
+    (void)std::fclose(file);
+  }
+  return pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+void limit_memory(std::uint64_t bytes) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  (void)bytes;  // the sanitizers' shadow memory fills the address space
+#else
+  rlimit limit{};
+  getrlimit(RLIMIT_AS, &limit);
+  limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, address_space() + bytes);
+  setrlimit(RLIMIT_AS, &limit);
+#endif
+}
+
+[[noreturn]] void be_the_process(const Limits& limits, const ProcessBody& body, Pipe& output,
+                                 Pipe& report, pid_t parent) {
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) _exit(1);
+  const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  dup2(nothing, STDIN_FILENO);
+  dup2(output.write.get(), STDOUT_FILENO);
+  dup2(output.write.get(), STDERR_FILENO);
+  const rlimit no_core{0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+  limit_memory(limits.memory_bytes);
+  body(report.write.get());
+  (void)std::fflush(nullptr);
+  _exit(0);
+}
+
+// What is there to read now, at most a buffer full. False at the end of the stream.
+bool read_some(int descriptor, std::string& text) {
+  char buffer[1 << 16];
+  const ssize_t count = ::read(descriptor, buffer, sizeof buffer);
+  if (count > 0) text.append(buffer, static_cast<std::size_t>(count));
+  return count > 0 || (count < 0 && (errno == EINTR || errno == EAGAIN));
+}
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+class Supervisor {
+ public:
+  Supervisor(pid_t process, const Limits& limits, Pipe& output, Pipe& report, int control,
+             const IsCancelled& is_cancelled)
+      : process_(process),
+        limits_(limits),
+        output_(output.read),
+        report_(report.read),
+        control_(control),
+        is_cancelled_(is_cancelled),
+        exit_(static_cast<int>(syscall(SYS_pidfd_open, process, 0))) {}
+
+  Ending supervise() {
+    while (!has_ended_) {
+      wait_for_news();
+      if (!has_ended_) enforce_limits();
+    }
+    kill(-process_, SIGKILL);  // what it left running
+    drain();
+    return finish();
+  }
+
+ private:
+  void wait_for_news() {
+    pollfd polled[4] = {{report_.get(), POLLIN, 0},
+                        {output_.get(), POLLIN, 0},
+                        {exit_.get(), POLLIN, 0},
+                        {control_, POLLIN, 0}};
+    poll(polled, 4, static_cast<int>(next_check() * 1000) + 1);
+    if (polled[0].revents != 0 && !read_some(report_.get(), report_text_)) report_.close();
+    if (polled[1].revents != 0 && !read_output()) output_.close();
+    if (polled[3].revents != 0 && is_cancelled_ && is_cancelled_()) {
+      was_cancelled_ = true;
+      kill(-process_, SIGKILL);
+    }
+    if (report_text_.size() > kReportBytes) kill(-process_, SIGKILL);
+    has_ended_ = wait4(process_, &status_, WNOHANG, &usage_) == process_;
+  }
+
+  bool read_output() {
+    const bool goes_on = read_some(output_.get(), output_text_);
+    if (output_text_.size() > 2 * limits_.output_bytes + (1U << 16U)) {
+      output_text_.erase(0, output_text_.size() - limits_.output_bytes);
+    }
+    return goes_on;
+  }
+
+  // Without a pidfd the process's end is only noticed by looking.
+  double next_check() const {
+    if (!exit_.is_open()) return 0.002;
+    if (told_to_end_) return kLastWords;
+    const double wall = limits_.wall_seconds - seconds_since(begin_);
+    const double cpu = limits_.cpu_seconds - cpu_seconds();
+    return std::clamp(std::min(wall, cpu), 0.005, 0.25);
+  }
+
+  double cpu_seconds() const {
+    clockid_t clock{};
+    timespec time{};
+    if (clock_getcpuclockid(process_, &clock) != 0 || clock_gettime(clock, &time) != 0) return 0;
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+  }
+
+  void enforce_limits() {
+    if (told_to_end_) {
+      if (seconds_since(*told_to_end_) > kLastWords) kill(-process_, SIGKILL);
+      return;
+    }
+    if (seconds_since(begin_) >= limits_.wall_seconds) limit_ = Outcome::Limit::wall;
+    if (cpu_seconds() >= limits_.cpu_seconds) limit_ = Outcome::Limit::cpu;
+    if (limit_ == Outcome::Limit::none) return;
+    told_to_end_ = Clock::now();
+    kill(process_, SIGTERM);
+  }
+
+  // A grandchild that left the group may hold the pipes open: take what is there, do not wait.
+  void drain() {
+    const auto rest = [](FileDescriptor& from, const auto& read) {
+      pollfd polled{from.get(), POLLIN, 0};
+      while (from.is_open() && poll(&polled, 1, 0) > 0 && read()) {
+      }
+    };
+    rest(report_, [&] { return read_some(report_.get(), report_text_); });
+    rest(output_, [&] { return read_output(); });
+  }
+
+  Ending finish() {
+    Ending ending;
+    Outcome& outcome = ending.outcome;
+    if (WIFEXITED(status_)) outcome.exit_code = WEXITSTATUS(status_);
+    if (WIFSIGNALED(status_)) outcome.signal = WTERMSIG(status_);
+    outcome.limit = limit_;
+    outcome.seconds = seconds_since(begin_);
+    const auto seconds = [](const timeval& time) {
+      return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+    };
+    outcome.cpu_seconds = seconds(usage_.ru_utime) + seconds(usage_.ru_stime);
+    outcome.peak_bytes = static_cast<std::uint64_t>(usage_.ru_maxrss) << 10U;
+    if (output_text_.size() > limits_.output_bytes) {
+      output_text_.erase(0, output_text_.size() - limits_.output_bytes);
+    }
+    outcome.output = std::move(output_text_);
+    ending.was_cancelled = was_cancelled_;
+    std::size_t begin = 0;
+    for (std::size_t end = 0; (end = report_text_.find('\n', begin)) != std::string::npos;) {
+      ending.report.push_back(report_text_.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    return ending;
+  }
+
+  pid_t process_;
+  const Limits& limits_;
+  FileDescriptor& output_;
+  FileDescriptor& report_;
+  int control_;
+  const IsCancelled& is_cancelled_;
+  FileDescriptor exit_;
+  Clock::time_point begin_ = Clock::now();
+  std::optional<Clock::time_point> told_to_end_;
+  Outcome::Limit limit_ = Outcome::Limit::none;
+  std::string output_text_;
+  std::string report_text_;
+  bool was_cancelled_ = false;
+  bool has_ended_ = false;
+  int status_ = 0;
+  rusage usage_{};
+};
+
+}  // namespace
+
+Ending run_process(const Limits& limits, const ProcessBody& body, int control,
+                   const IsCancelled& is_cancelled) {
+  Pipe output;
+  Pipe report;
+  (void)std::fflush(nullptr);  // or the process would write it again
+  const pid_t parent = getpid();
+  const pid_t process = fork();
+  if (process < 0) throw std::system_error(errno, std::generic_category(), "fork");
+  if (process == 0) be_the_process(limits, body, output, report, parent);
+  setpgid(process, process);  // whoever is first: the group must exist before it is killed
+  output.write.close();
+  report.write.close();
+  return Supervisor(process, limits, output, report, control, is_cancelled).supervise();
+}
+
+}  // namespace assay::sandbox

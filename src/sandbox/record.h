@@ -1,0 +1,20 @@
+/// \file The values of a graph's nodes, saved so that any of them can become an input.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <vector>
+
+#include "aten/value.h"
+#include "graph/graph.h"
+#include "graph/python_lexer.h"
+
+namespace assay::sandbox {
+
+/// Runs the graph eagerly and describes each node's value as docs/toolbox.md says, with the tensors'
+/// contents in the store.
+nlohmann::json record_values(const graph::Graph& graph, std::vector<aten::Value> inputs,
+                             const std::filesystem::path& save_directory,
+                             const graph::python::Source* source);
+
+}  // namespace assay::sandbox

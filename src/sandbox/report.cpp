@@ -1,0 +1,101 @@
+#include "sandbox/report.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "aten/current_node.h"
+
+namespace assay::sandbox {
+
+namespace {
+
+void write_all(int pipe, const char* data, std::size_t size) {
+  while (size > 0) {
+    const ssize_t written = write(pipe, data, size);
+    if (written < 0 && errno != EINTR) return;
+    if (written <= 0) continue;
+    data += written;
+    size -= static_cast<std::size_t>(written);
+  }
+}
+
+int signal_pipe = -1;
+
+// Builds one line in a fixed buffer: a signal handler may not allocate.
+class SmallText {
+ public:
+  void add(std::string_view text) {
+    for (char letter : text) {
+      if (letter == '"' || letter == '\\' || letter < ' ' || size_ + 64 > buffer_.size()) continue;
+      buffer_[size_++] = letter;
+    }
+  }
+  void add_syntax(std::string_view text) {
+    for (char letter : text) buffer_[size_++] = letter;
+  }
+  bool has_room() const { return size_ + 256 < buffer_.size(); }
+  const char* data() const { return buffer_.data(); }
+  std::size_t size() const { return size_; }
+
+ private:
+  std::array<char, 4096> buffer_;
+  std::size_t size_ = 0;
+};
+
+void on_signal(int number) {
+  if (const graph::Node* node = aten::current_node) {
+    SmallText text;
+    text.add_syntax("{\"node\":\"");
+    text.add(node->name());
+    text.add_syntax("\",\"operator\":\"");
+    text.add(node->target().name());
+    text.add_syntax("\",\"suspects\":[\"");
+    text.add(node->name());
+    for (const std::string& name : node->meta.provenance) {
+      if (!text.has_room()) break;
+      text.add_syntax("\",\"");
+      text.add(name);
+    }
+    text.add_syntax("\"]}\n");
+    write_all(signal_pipe, text.data(), text.size());
+  }
+  signal(number, SIG_DFL);
+  sigset_t only;
+  sigemptyset(&only);
+  sigaddset(&only, number);
+  raise(number);
+  sigprocmask(SIG_UNBLOCK, &only, nullptr);
+}
+
+}  // namespace
+
+void ReportPipe::send(const nlohmann::json& piece) const {
+  using Handler = nlohmann::json::error_handler_t;
+  const std::string line = piece.dump(-1, ' ', false, Handler::replace) + "\n";
+  write_all(pipe_, line.data(), line.size());
+}
+
+void ReportPipe::stage(std::string_view name) const { send({{"stage", name}}); }
+
+void report_node_on_signals(int pipe) {
+  signal_pipe = pipe;
+  // An overflowing stack leaves no room for a handler on it.
+  static std::array<char, 1 << 16> stack;
+  stack_t alternate{};
+  alternate.ss_sp = stack.data();
+  alternate.ss_size = stack.size();
+  sigaltstack(&alternate, nullptr);
+  struct sigaction action {};
+  action.sa_handler = &on_signal;
+  action.sa_flags = SA_ONSTACK;
+  for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTERM}) {
+    sigaction(number, &action, nullptr);
+  }
+}
+
+}  // namespace assay::sandbox

@@ -1,0 +1,26 @@
+/// \file What the process of a trial says about itself while it still can.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string_view>
+
+namespace assay::sandbox {
+
+/// Sends pieces of the report, JSON objects, through the pipe. Later pieces add to earlier ones.
+class ReportPipe {
+ public:
+  explicit ReportPipe(int pipe) : pipe_(pipe) {}
+
+  void send(const nlohmann::json& piece) const;
+  /// Said before each step, so that a crash has a stage.
+  void stage(std::string_view name) const;
+
+ private:
+  int pipe_;
+};
+
+/// From now on a deadly signal, and the SIGTERM that comes at a limit, first sends the node that
+/// was being run (aten/current_node.h), then ends the process as it would have.
+void report_node_on_signals(int pipe);
+
+}  // namespace assay::sandbox

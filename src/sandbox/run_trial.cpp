@@ -1,0 +1,235 @@
+#include "sandbox/run_trial.h"
+
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/ones.h>
+#include <c10/core/GradMode.h>
+#include <cxxabi.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <typeinfo>
+
+#include "assay/error.h"
+#include "aten/runner.h"
+#include "backends/error.h"
+#include "backends/fault.h"
+#include "backends/registry.h"
+#include "compare/models.h"
+#include "compare/same.h"
+#include "graph/parse.h"
+#include "repro/inputs.h"
+#include "repro/repro_file.h"
+#include "sandbox/record.h"
+#include "sandbox/report.h"
+
+namespace assay::sandbox {
+
+namespace {
+
+using aten::Value;
+using nlohmann::json;
+
+std::string type_of(const std::exception& error) {
+  int status = 0;
+  char* name = abi::__cxa_demangle(typeid(error).name(), nullptr, nullptr, &status);
+  const std::string full = status == 0 ? name : typeid(error).name();
+  std::free(name);  // NOLINT: the ABI says so
+  return full.substr(full.rfind(':') == std::string::npos ? 0 : full.rfind(':') + 1);
+}
+
+// What the current exception tells.
+json describe_exception(const graph::Graph* graph) {
+  try {
+    throw;
+  } catch (const aten::OperatorError& error) {
+    std::vector<std::string> suspects = {error.node_name()};
+    suspects.insert(suspects.end(), error.provenance().begin(), error.provenance().end());
+    return {{"type", "OperatorError"},     {"message", error.message()},
+            {"node", error.node_name()},   {"operator", error.target()},
+            {"suspects", suspects}};
+  } catch (const backends::BackendError& error) {
+    json piece = {{"type", "BackendError"}, {"message", error.message()}};
+    if (error.node().empty()) return piece;
+    piece["node"] = error.node();
+    piece["suspects"] = {error.node()};
+    const graph::Node* node = graph == nullptr ? nullptr : graph->find(error.node());
+    if (node != nullptr) piece["operator"] = node->target().name();
+    return piece;
+  } catch (const UserError& error) {
+    return {{"type", type_of(error)}, {"message", error.detail().message}};
+  } catch (const c10::Error& error) {
+    return {{"type", "c10::Error"}, {"message", error.what_without_backtrace()}};
+  } catch (const std::exception& error) {
+    return {{"type", type_of(error)}, {"message", error.what()}};
+  }
+}
+
+// What the compiled program computes is not what eager computes.
+class AccuracyFailure : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Fills in every node's metadata from the values of the eager run.
+aten::NodeObserver describing(graph::Graph& graph) {
+  return [&graph](const graph::Node& node, const Value& value) {
+    graph::Node* own = graph.find(node.name());
+    if (own == &node) own->meta.value = aten::describe(value);
+  };
+}
+
+class TrialRun {
+ public:
+  TrialRun(const Trial& trial, const ReportPipe& report) : trial_(trial), report_(report) {}
+
+  const graph::Graph* graph() const { return file_.graph.get(); }
+  const std::string& stage() const { return stage_; }
+
+  void run() {
+    enter("load");
+    if (!trial_.inject.empty()) backends::set_faults(backends::parse_faults(trial_.inject));
+    file_ = repro::parse_repro_file(trial_.file, "candidate.py");
+    has_gradients_ = file_.stage != repro::Stage::after_aot;
+    inputs_ = repro::load_inputs(file_, {trial_.seed, trial_.save_directory}).values;
+    const c10::AutoGradMode grad(has_gradients_);
+    if (trial_.task == Trial::Task::record) {
+      enter("eager");
+      report_.send({{"values", record_values(*file_.graph, fresh_inputs(), trial_.save_directory,
+                                             file_.source.get())}});
+      return;
+    }
+    if (trial_.eager) {
+      enter("eager");
+      run_eagerly();
+    }
+    enter("compile");
+    repro::seed_generator(trial_.seed);
+    const std::shared_ptr<const graph::Graph> graph(file_.graph.get(), [](const void*) {});
+    const backends::Callable compiled =
+        backends::compile(trial_.backend, {graph, inputs_, file_.source.get()});
+    if (trial_.accuracy) {
+      compare(compiled);
+    } else {
+      enter("run");
+      run_backward(compiled, "backward");
+    }
+  }
+
+ private:
+  void enter(const char* stage) {
+    stage_ = stage;
+    report_.stage(stage);
+  }
+
+  std::vector<Value> fresh_inputs() const {
+    return compare::clone_inputs_retaining_gradness(inputs_);
+  }
+
+  // Forward, then backward where something requires grad.
+  void run_backward(const backends::Callable& program, const char* stage) {
+    repro::seed_generator(trial_.seed);
+    const Value results = program(fresh_inputs());
+    if (!has_gradients_ || !trial_.backward || !compare::requires_bwd_pass(results)) return;
+    enter(stage);
+    const at::Tensor loss = compare::reduce_to_scalar_loss(results);
+    if (loss.defined() && loss.requires_grad()) loss.backward();
+  }
+
+  void run_eagerly() {
+    repro::seed_generator(trial_.seed);
+    const aten::GraphRunner runner(*file_.graph, file_.source.get());
+    run_backward(
+        [&](std::vector<Value> inputs) {
+          return runner.run(std::move(inputs), describing(*file_.graph));
+        },
+        "eager");
+  }
+
+  void compare(const backends::Callable& compiled) {
+    compare::TwoModelsOptions options;
+    options.only_forward = !has_gradients_ || !trial_.backward;
+    options.same.ignore_non_fp = trial_.ignore_non_fp;
+    options.seed = trial_.seed;
+    enter("eager");
+    const auto run = [&](std::vector<Value> inputs) {
+      enter("run");
+      Value results = compiled(std::move(inputs));
+      enter(options.only_forward ? "compare" : "backward");
+      return results;
+    };
+    const compare::TwoModels two =
+        compare::same_two_models(*file_.graph, run, inputs_, options);
+    if (two.eager_failed) {
+      stage_ = "eager";
+      throw std::runtime_error(two.eager_error);
+    }
+    enter("compare");
+    const compare::Comparison& found = two.comparison;
+    if (found.same) return;
+    report_.send({{"accuracy",
+                   {{"kind", compare::to_string(found.kind)},
+                    {"where", found.where},
+                    {"error", found.error},
+                    {"tolerance", found.tolerance}}}});
+    if (found.kind == compare::Comparison::Kind::reference) stage_ = "eager";
+    throw AccuracyFailure(found.message);
+  }
+
+  const Trial& trial_;
+  const ReportPipe& report_;
+  repro::ReproFile file_;
+  std::vector<Value> inputs_;
+  bool has_gradients_ = false;
+  std::string stage_;
+};
+
+}  // namespace
+
+void prepare_for_trials() {
+  // The first trace and the first call of an operator set up what all later ones use.
+  const std::shared_ptr<const graph::Graph> graph = graph::parse(
+      "class Repro(torch.nn.Module):\n"
+      "    def forward(self, x):\n"
+      "        y = torch.mm(x, x)\n"
+      "        z = torch.relu(y)\n"
+      "        return (z,)\n");
+  const at::Tensor x = at::ones({2, 2}).requires_grad_();
+  const Value results =
+      backends::find_backend("aot_eager").compile({graph, {c10::IValue(x)}})({c10::IValue(x)});
+  compare::reduce_to_scalar_loss(results).backward();
+}
+
+namespace {
+
+// Becomes the command, on a file of its own.
+void run_command(const Trial& trial, const ReportPipe& report) {
+  report.stage("check");
+  const std::filesystem::path file = std::filesystem::path(trial.save_directory) /
+                                     ("candidate_" + std::to_string(getpid()) + ".py");
+  std::ofstream(file) << trial.file;
+  const std::string command = trial.command + " \"$0\"; code=$?; rm -f \"$0\"; exit $code";
+  execl("/bin/sh", "sh", "-c", command.c_str(), file.c_str(), nullptr);
+  _exit(125);
+}
+
+}  // namespace
+
+void run_trial(const Trial& trial, int report_pipe) noexcept {
+  report_node_on_signals(report_pipe);
+  const ReportPipe report(report_pipe);
+  if (!trial.command.empty() && trial.task == Trial::Task::test) run_command(trial, report);
+  TrialRun run(trial, report);
+  try {
+    run.run();
+    report.send({{"status", "passed"}});
+  } catch (...) {
+    json piece = describe_exception(run.graph());
+    const bool is_own_failure = run.stage() == "load" || run.stage() == "eager";
+    piece["status"] = is_own_failure ? "invalid" : "failed";
+    report.send(piece);
+  }
+}
+
+}  // namespace assay::sandbox

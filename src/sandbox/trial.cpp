@@ -1,0 +1,135 @@
+#include "sandbox/trial.h"
+
+#include <nlohmann/json.hpp>
+
+namespace assay::sandbox {
+
+using nlohmann::json;
+
+namespace {
+
+template <typename T>
+void read(const json& object, const char* key, T& value) {
+  const auto found = object.find(key);
+  if (found != object.end() && !found->is_null()) value = found->template get<T>();
+}
+
+Report report_from_json(const json& object) {
+  Report report;
+  read(object, "status", report.status);
+  read(object, "stage", report.stage);
+  read(object, "type", report.type);
+  read(object, "message", report.message);
+  read(object, "node", report.node);
+  read(object, "operator", report.op);
+  read(object, "suspects", report.suspects);
+  if (const auto accuracy = object.find("accuracy"); accuracy != object.end()) {
+    read(*accuracy, "kind", report.accuracy_kind);
+    read(*accuracy, "where", report.accuracy_where);
+    read(*accuracy, "error", report.error);
+    read(*accuracy, "tolerance", report.tolerance);
+  }
+  if (const auto values = object.find("values"); values != object.end()) {
+    report.values = values->dump();
+  }
+  return report;
+}
+
+}  // namespace
+
+json to_json(const Trial& trial) {
+  json config = json::array();
+  for (const auto& [name, value] : trial.config) {
+    config.push_back(json::array({name, json::parse(value)}));
+  }
+  return {{"task", trial.task == Trial::Task::record ? "record" : "test"},
+          {"file", trial.file},
+          {"save_dir", trial.save_directory},
+          {"backend", trial.backend},
+          {"accuracy", trial.accuracy},
+          {"strict", trial.strict_accuracy},
+          {"eager", trial.eager},
+          {"backward", trial.backward},
+          {"ignore_non_fp", trial.ignore_non_fp},
+          {"autocast", trial.autocast},
+          {"inject", trial.inject},
+          {"seed", trial.seed},
+          {"config", std::move(config)},
+          {"setup", trial.setup},
+          {"command", trial.command},
+          {"limits",
+           {{"wall", trial.limits.wall_seconds},
+            {"cpu", trial.limits.cpu_seconds},
+            {"memory", trial.limits.memory_bytes},
+            {"output", trial.limits.output_bytes}}}};
+}
+
+Trial trial_from_json(const json& object) {
+  Trial trial;
+  if (object.value("task", "test") == "record") trial.task = Trial::Task::record;
+  read(object, "file", trial.file);
+  read(object, "save_dir", trial.save_directory);
+  read(object, "backend", trial.backend);
+  read(object, "accuracy", trial.accuracy);
+  read(object, "strict", trial.strict_accuracy);
+  read(object, "eager", trial.eager);
+  read(object, "backward", trial.backward);
+  read(object, "ignore_non_fp", trial.ignore_non_fp);
+  read(object, "autocast", trial.autocast);
+  read(object, "inject", trial.inject);
+  read(object, "seed", trial.seed);
+  read(object, "setup", trial.setup);
+  read(object, "command", trial.command);
+  if (const auto limits = object.find("limits"); limits != object.end()) {
+    read(*limits, "wall", trial.limits.wall_seconds);
+    read(*limits, "cpu", trial.limits.cpu_seconds);
+    read(*limits, "memory", trial.limits.memory_bytes);
+    read(*limits, "output", trial.limits.output_bytes);
+  }
+  return trial;
+}
+
+json to_json(const Outcome& outcome, const json& report) {
+  if (!outcome.server_error.empty()) return {{"error", outcome.server_error}};
+  const auto optional = [](const std::optional<int>& value) {
+    return value ? json(*value) : json(nullptr);
+  };
+  json limit = nullptr;
+  if (outcome.limit == Outcome::Limit::wall) limit = "wall";
+  if (outcome.limit == Outcome::Limit::cpu) limit = "cpu";
+  return {{"exit", optional(outcome.exit_code)},
+          {"signal", optional(outcome.signal)},
+          {"limit", std::move(limit)},
+          {"seconds", outcome.seconds},
+          {"cpu_seconds", outcome.cpu_seconds},
+          {"peak_bytes", outcome.peak_bytes},
+          {"output", outcome.output},
+          {"report", report}};
+}
+
+Outcome outcome_from_json(const json& object) {
+  Outcome outcome;
+  read(object, "error", outcome.server_error);
+  if (!outcome.server_error.empty()) return outcome;
+  const auto optional = [&](const char* key) -> std::optional<int> {
+    const auto found = object.find(key);
+    if (found == object.end() || found->is_null()) return std::nullopt;
+    return found->get<int>();
+  };
+  outcome.exit_code = optional("exit");
+  outcome.signal = optional("signal");
+  std::string limit;
+  read(object, "limit", limit);
+  if (limit == "wall") outcome.limit = Outcome::Limit::wall;
+  if (limit == "cpu") outcome.limit = Outcome::Limit::cpu;
+  read(object, "seconds", outcome.seconds);
+  read(object, "cpu_seconds", outcome.cpu_seconds);
+  read(object, "peak_bytes", outcome.peak_bytes);
+  read(object, "output", outcome.output);
+  if (const auto report = object.find("report"); report != object.end()) {
+    outcome.report = report_from_json(*report);
+  }
+  return outcome;
+}
+
+}  // namespace assay::sandbox

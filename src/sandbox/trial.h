@@ -1,0 +1,86 @@
+/// \file One trial: a candidate program, and how a process of its own ended that ran it.
+///
+/// docs/toolbox.md has the protocol by which trials and their outcomes travel between the reducer
+/// and a trial server.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace assay::sandbox {
+
+/// What the process of a trial may use. Memory is counted on top of what the server has.
+struct Limits {
+  double wall_seconds = 60;
+  double cpu_seconds = 60;
+  std::uint64_t memory_bytes = std::uint64_t{4} << 30U;
+  std::size_t output_bytes = std::size_t{64} << 10U;
+};
+
+struct Trial {
+  enum class Task {
+    test,    ///< Compile and run with the backend; does it fail?
+    record,  ///< Run eagerly and report every node's value.
+  };
+
+  Task task = Task::test;
+  std::string file;            ///< A repro file's text.
+  std::string save_directory;  ///< Holds `storages/`.
+  std::string backend = "eager";
+  bool accuracy = false;       ///< Compare with eager too.
+  bool strict_accuracy = false;
+  bool eager = true;           ///< A candidate that fails eagerly is invalid.
+  bool backward = true;        ///< Where something requires grad.
+  bool ignore_non_fp = false;
+  bool autocast = false;
+  std::string inject;          ///< Faults on purpose, backends::parse_faults.
+  std::uint64_t seed = 0;
+  /// For stock's stack: settings as (name, JSON value), and Python lines to execute first.
+  std::vector<std::pair<std::string, std::string>> config = {};
+  std::string setup;
+  /// A shell command that is given the file's name and judges it, instead of a backend.
+  std::string command;
+  Limits limits = {};
+};
+
+/// What the process said about itself, each as far as it is known.
+struct Report {
+  std::string status;  ///< passed, failed, invalid; empty if it did not come to that
+  std::string stage;   ///< load, eager, compile, run, backward, compare
+  std::string type;    ///< Of the exception.
+  std::string message;
+  std::string node;
+  std::string op;  ///< Qualified: torch.ops.aten.relu.default
+  /// Nodes of the file's graph that the failing node was made of.
+  std::vector<std::string> suspects;
+  std::string accuracy_kind;  ///< values, nan, dtype, shape, structure
+  std::string accuracy_where;
+  double error = 0;
+  double tolerance = 0;
+  std::string values;  ///< For Task::record, JSON.
+};
+
+struct Outcome {
+  enum class Limit { none, wall, cpu };
+
+  std::optional<int> exit_code;
+  std::optional<int> signal;
+  Limit limit = Limit::none;  ///< The server ended it.
+  double seconds = 0;
+  double cpu_seconds = 0;
+  std::uint64_t peak_bytes = 0;
+  std::string output;  ///< The end of what it printed.
+  Report report;
+  /// The server could not carry out the trial; nothing else is set.
+  std::string server_error;
+};
+
+nlohmann::json to_json(const Trial& trial);
+Trial trial_from_json(const nlohmann::json& json);
+nlohmann::json to_json(const Outcome& outcome, const nlohmann::json& report);
+Outcome outcome_from_json(const nlohmann::json& json);
+
+}  // namespace assay::sandbox
