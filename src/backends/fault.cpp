@@ -139,8 +139,7 @@ int take_percent(std::string_view& text) {
   const std::size_t colon = text.rfind(':');
   const std::string digits(text.substr(colon + 1, text.size() - colon - 2));
   int percent = -1;
-  const auto [end, error] =
-      std::from_chars(digits.data(), digits.data() + digits.size(), percent);
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), percent);
   if (colon == std::string_view::npos || error != std::errc() ||
       end != digits.data() + digits.size() || percent < 0 || percent > 100) {
     throw UserError("'" + digits + "%' is not a share of the calls, 0% to 100%",

@@ -34,8 +34,9 @@ struct ReduceCommand {
   std::string check;  ///< A command to test candidates with, instead of a backend.
   std::vector<std::string> passes;
   int jobs = 2;
-  double timeout = 20;
-  std::uint64_t memory_megabytes = 4096;
+  int confirmations = 5;
+  std::optional<double> timeout;  ///< Seconds; so is the next one: chosen by the file.
+  std::optional<std::uint64_t> memory_megabytes;
   std::uint64_t seed = 0;
   bool accuracy = false;
   bool only_forward = false;

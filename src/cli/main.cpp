@@ -70,8 +70,8 @@ CLI::App* add_run(CLI::App& app, Options& options) {
 
 CLI::App* add_reduce(CLI::App& app, Options& options) {
   cli::ReduceCommand& command = options.reduce;
-  CLI::App* reduce = app.add_subcommand(
-      "reduce", "Find the smallest program that fails as a graph file does");
+  CLI::App* reduce =
+      app.add_subcommand("reduce", "Find the smallest program that fails as a graph file does");
   reduce->add_option("FILE", command.file, "repro.py, minifier_launcher.py, ...")->required();
   reduce->add_option("--backend", command.backend,
                      "The compiler under test (default: what the file names, else aot_eager, or "
@@ -89,10 +89,14 @@ CLI::App* add_reduce(CLI::App& app, Options& options) {
   reduce->add_option("-j,--jobs", command.jobs, "Trials at a time")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
-  reduce->add_option("--timeout", command.timeout, "Seconds that one trial may take")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  reduce->add_option("--memory", command.memory_megabytes, "Megabytes that one trial may use")
+  reduce
+      ->add_option("--timeout", command.timeout,
+                   "Seconds that one trial may take (default: by what eager takes)")
+      ->check(CLI::PositiveNumber);
+  reduce->add_option("--memory", command.memory_megabytes,
+                     "Megabytes that one trial may use (default: by what eager uses)");
+  reduce->add_option("--confirmations", command.confirmations, "How often the result is run again")
+      ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   reduce->add_option("--seed", command.seed, "Seed for made-up inputs and random operators")
       ->capture_default_str();
@@ -100,8 +104,7 @@ CLI::App* add_reduce(CLI::App& app, Options& options) {
   reduce->add_option("--passes", command.passes, "Only these passes, with commas between them")
       ->delimiter(',');
   reduce->add_flag("--only-forward", command.only_forward, "Do not run backward");
-  reduce->add_flag("--ignore-non-fp", command.ignore_non_fp,
-                   "Compare floating-point results only");
+  reduce->add_flag("--ignore-non-fp", command.ignore_non_fp, "Compare floating-point results only");
   reduce->add_flag("--restart", command.restart, "Forget what an earlier, stopped run found out");
   reduce->add_flag("--keep-passing", command.keep_passing,
                    "Also save the nearest program that does not fail");

@@ -76,11 +76,11 @@ void print_json(const Reduced& result) {
 
 void print_text(const Reduced& result) {
   std::printf("%s\n", bold(sandbox::describe(result.signature)).c_str());
-  std::printf("%zu of %zu calls and %lld of %lld input elements are left; %lld trials in %.1f s (%.0f/s)\n",
-              result.calls, result.calls_before, static_cast<long long>(result.elements),
-              static_cast<long long>(result.elements_before),
-              static_cast<long long>(result.trials), result.seconds,
-              static_cast<double>(result.trials) / std::max(result.seconds, 1e-3));
+  std::printf(
+      "%zu of %zu calls and %lld of %lld input elements are left; %lld trials in %.1f s (%.0f/s)\n",
+      result.calls, result.calls_before, static_cast<long long>(result.elements),
+      static_cast<long long>(result.elements_before), static_cast<long long>(result.trials),
+      result.seconds, static_cast<double>(result.trials) / std::max(result.seconds, 1e-3));
   std::printf("run again, it fails in %d of %d runs%s\n", result.reproduced, result.runs,
               result.is_flaky() ? ": the fault is flaky" : "");
   if (result.killed_trials > 0) {
@@ -140,6 +140,17 @@ void say_how_to_go_on(const std::filesystem::path& output) {
   sigaction(SIGTERM, &action, nullptr);
 }
 
+// Compiling takes Assay a part of a second, and stock PyTorch minutes.
+void set_limits(const ReduceCommand& command, reduce::Options& options) {
+  const bool is_stock = command.stack == "torch" || !command.check.empty();
+  sandbox::Limits& limits = options.trial.limits;
+  limits.wall_seconds = command.timeout.value_or(is_stock ? 300 : 5);
+  limits.cpu_seconds = 4 * limits.wall_seconds;
+  const std::uint64_t megabytes = command.memory_megabytes.value_or(is_stock ? 8192 : 1024);
+  limits.memory_bytes = megabytes << 20U;
+  if (!command.timeout && !command.memory_megabytes) options.limit_factor = 10;
+}
+
 reduce::Options make_options(const ReduceCommand& command, const repro::ReproFile& file) {
   reduce::Options options;
   options.trial.backend = command.backend;
@@ -150,13 +161,12 @@ reduce::Options make_options(const ReduceCommand& command, const repro::ReproFil
   options.trial.inject = command.inject;
   options.trial.command = command.check;
   options.trial.seed = command.seed;
-  options.trial.limits.wall_seconds = command.timeout;
-  options.trial.limits.cpu_seconds = command.timeout * 4;
-  options.trial.limits.memory_bytes = command.memory_megabytes << 20U;
+  set_limits(command, options);
   options.output = command.output;
   options.restart = command.restart;
   options.keep_passing = command.keep_passing;
   options.passes = command.passes;
+  options.confirmations = command.confirmations;
   const bool asks_for_accuracy = file.accuracy != "False" && file.accuracy != "''";
   if (command.accuracy || asks_for_accuracy) options.accuracy = reduce::Options::Accuracy::always;
   if (!command.check.empty()) options.accuracy = reduce::Options::Accuracy::never;
@@ -198,9 +208,8 @@ int reduce_file(ReduceCommand command) {
       is_stock ? start_stock_server(command.output, command.backend) : sandbox::fork_server(),
       command.jobs);
   ProgressLine line(command.json);
-  const Reduced result = reduce::reduce(file, options, pool, [&](const reduce::Progress& progress) {
-    line.show(progress);
-  });
+  const Reduced result = reduce::reduce(
+      file, options, pool, [&](const reduce::Progress& progress) { line.show(progress); });
   line.clear();
   return finish(command, result);
 }

@@ -28,8 +28,7 @@ std::optional<std::string> literal_as_json(const std::string& python) {
   const nlohmann::json number = nlohmann::json::parse(python, nullptr, false);
   if (number.is_number()) return number.dump();
   const bool is_quoted = python.size() >= 2 && (python.front() == '\'' || python.front() == '"') &&
-                         python.back() == python.front() &&
-                         python.find('\\') == std::string::npos;
+                         python.back() == python.front() && python.find('\\') == std::string::npos;
   if (is_quoted) return nlohmann::json(python.substr(1, python.size() - 2)).dump();
   return std::nullopt;
 }

@@ -19,8 +19,6 @@ constexpr int kMaxKills = 12;
 
 }  // namespace
 
-
-
 void Judge::note_killed(Running& running, const Signature& signature) {
   ++killed_;
   if (++running.kills < kMaxKills) {

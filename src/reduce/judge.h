@@ -31,9 +31,7 @@ class Judge {
   void set_tries(int tries) { tries_ = tries; }
   int tries() const { return tries_; }
 
-  bool is_wanted(const sandbox::Signature& found) const {
-    return sandbox::is_same(wanted_, found);
-  }
+  bool is_wanted(const sandbox::Signature& found) const { return sandbox::is_same(wanted_, found); }
 
   bool has_idle_worker() const { return pool_.idle_worker() >= 0; }
   Job start(const std::string& text);

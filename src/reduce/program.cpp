@@ -15,8 +15,7 @@ using graph::Node;
 using nlohmann::json;
 
 bool takes_item(const Node& node) {
-  return node.calls("operator.getitem") && !node.args().empty() &&
-         node.args()[0].node() != nullptr;
+  return node.calls("operator.getitem") && !node.args().empty() && node.args()[0].node() != nullptr;
 }
 
 // `a[0]` where `a` is a call with several results, as opposed to indexing a tensor.
@@ -84,9 +83,8 @@ class Cutter {
   bool is_removed(const Node& node) const { return node.is_call() && !kept_.contains(&node); }
 
   bool is_read_by_kept(const Node& node) const {
-    return std::ranges::any_of(node.users(), [&](const Node* user) {
-      return user->is_call() && kept_.contains(user);
-    });
+    return std::ranges::any_of(
+        node.users(), [&](const Node* user) { return user->is_call() && kept_.contains(user); });
   }
 
   bool replace_removed() {
@@ -157,8 +155,7 @@ class Cutter {
   bool is_several(const Node& node) const {
     if (program_.values == nullptr) return false;
     const auto found = program_.values->find(node.name());
-    return found != program_.values->end() &&
-           found->second.kind == RecordedValue::Kind::several;
+    return found != program_.values->end() && found->second.kind == RecordedValue::Kind::several;
   }
 
   const Program& program_;
@@ -221,7 +218,8 @@ void prune_storages(Program& program) {
   std::vector<std::size_t> moved(program.storages.size(), 0);
   std::vector<bool> is_used(program.storages.size(), false);
   for (const repro::Input& input : program.inputs) {
-    if (const auto* tensor = std::get_if<repro::TensorInput>(&input)) is_used[tensor->storage] = true;
+    if (const auto* tensor = std::get_if<repro::TensorInput>(&input))
+      is_used[tensor->storage] = true;
   }
   std::vector<repro::StorageSpec> storages;
   for (std::size_t i = 0; i < moved.size(); ++i) {

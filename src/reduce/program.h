@@ -1,4 +1,5 @@
-/// \file The program that is being reduced: a graph, its inputs, and what is known about its values.
+/// \file The program that is being reduced: a graph, its inputs, and what is known about its
+/// values.
 ///
 /// A program is a value: passes make new ones, and the driver keeps the best.
 #pragma once
@@ -52,8 +53,7 @@ std::vector<Atom> atoms(const graph::Graph& graph);
 /// The program with only these calls. What they read from others becomes an input with the value it
 /// had, and what nobody reads any more becomes a result. Nothing if a value that is needed is not
 /// known, or nothing would be left.
-std::optional<Program> keep_calls(const Program& program,
-                                  const std::set<const graph::Node*>& kept);
+std::optional<Program> keep_calls(const Program& program, const std::set<const graph::Node*>& kept);
 
 /// Takes out an input that nobody reads.
 void drop_input(Program& program, graph::Graph& graph, graph::Node& placeholder);

@@ -20,8 +20,12 @@ using sandbox::Outcome;
 using sandbox::Signature;
 using sandbox::Verdict;
 
-// A program that passes is run this often before it is believed.
-constexpr int kTriesBeforePassing = 6;
+// A program that passes is run this often before it is believed, as long as that takes no longer
+// than this.
+constexpr int kTriesBeforePassing = 12;
+constexpr double kSecondsBeforePassing = 10;
+// How many further faults of the program are looked for once one is found.
+constexpr int kOtherFaults = 4;
 // Chance that a candidate with a flaky fault is taken for one that passes.
 constexpr double kMissedChance = 0.01;
 
@@ -72,6 +76,7 @@ class Reduction {
 
   Reduced run() {
     try {
+      record_original();
       if (find_failure()) search();
     } catch (const AllKilled& killed) {
       result_.status = Reduced::Status::killed;
@@ -85,8 +90,23 @@ class Reduction {
   }
 
  private:
-  double seconds() const {
-    return std::chrono::duration<double>(Clock::now() - begin_).count();
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - begin_).count(); }
+
+  void record_original() {
+    const Outcome recording = judge_.run(workspace_.print(original_), sandbox::Trial::Task::record);
+    eager_seconds_ = recording.seconds;
+    if (!recording.report.values.empty()) {
+      original_.values =
+          std::make_shared<const Recording>(parse_recording(recording.report.values));
+      for (const auto& [name, value] : *original_.values) {
+        value_bytes_ += static_cast<double>(value.storage.bytes.constant().value_or(0));
+      }
+    }
+    Limits& limits = judge_.base().limits;
+    limits.wall_seconds += options_.limit_factor * eager_seconds_;
+    limits.cpu_seconds += options_.limit_factor * eager_seconds_;
+    limits.memory_bytes += static_cast<std::uint64_t>(options_.limit_factor * value_bytes_);
+    limits_ = limits;
   }
 
   // Does the program fail at all, how, and always?
@@ -101,7 +121,8 @@ class Reduction {
       outcome = judge_.run(text);
       found = sandbox::classify(outcome);
       ++tries;
-    } while (found.verdict == Verdict::passed && tries < kTriesBeforePassing);
+    } while (found.verdict == Verdict::passed && tries < kTriesBeforePassing &&
+             seconds() < kSecondsBeforePassing);
     result_.signature = found;
     if (found.verdict == Verdict::invalid) return stop(Reduced::Status::eager_fails);
     if (found.verdict == Verdict::passed) return stop(Reduced::Status::passes);
@@ -111,10 +132,11 @@ class Reduction {
     // Once or twice more: a fault that comes and goes must be asked for more often.
     int failures = 1;
     const int runs = outcome.seconds > 2 ? 2 : 4;
-    for (int i = 1; i < runs && found.verdict != Verdict::timeout; ++i) {
+    judge_.base().limits = tight_limits();
+    for (int i = 1; i < runs; ++i) {
       failures += judge_.is_wanted(sandbox::classify(judge_.run(text))) ? 1 : 0;
     }
-    const int all_runs = tries - 1 + (found.verdict == Verdict::timeout ? 1 : runs);
+    const int all_runs = tries - 1 + runs;
     if (failures < all_runs) expect_flaky(static_cast<double>(failures) / all_runs);
     return true;
   }
@@ -132,37 +154,30 @@ class Reduction {
 
   // A trial that hangs or eats memory costs all of its limit, so the limit is set by what a run
   // that does neither needs.
-  void tighten_limits(const Outcome& recording) {
-    Limits& limits = judge_.base().limits;
-    const double usual = 0.3 + 20 * recording.seconds * slack_;
+  Limits tight_limits() const {
+    Limits limits = limits_;
     if (result_.signature.verdict == Verdict::timeout) {
-      limits.wall_seconds = std::min(options_.trial.limits.wall_seconds, usual);
-      limits.cpu_seconds = std::min(options_.trial.limits.cpu_seconds, usual);
+      const double usual = slack_ * (0.2 + 10 * eager_seconds_);
+      limits.wall_seconds = std::min(limits.wall_seconds, usual);
+      limits.cpu_seconds = std::min(limits.cpu_seconds, usual);
     }
     if (result_.signature.verdict == Verdict::memory) {
-      const auto generous = static_cast<std::uint64_t>(
-          slack_ * (static_cast<double>(std::uint64_t{256} << 20U) +
-                    4 * static_cast<double>(recording.peak_bytes)));
-      limits.memory_bytes = std::min(options_.trial.limits.memory_bytes, generous);
+      const double usual = slack_ * (std::pow(2, 28) + 4 * value_bytes_);
+      limits.memory_bytes = std::min(limits.memory_bytes, static_cast<std::uint64_t>(usual));
     }
+    return limits;
   }
 
   void search() {
     const std::vector<Pass> passes = chosen_passes(options_.passes);
     Program start = original_;
     for (int attempt = 0; attempt < 3; ++attempt) {
-      const Outcome recording =
-          judge_.run(workspace_.print(start), sandbox::Trial::Task::record);
-      if (!recording.report.values.empty()) {
-        start.values = std::make_shared<const Recording>(parse_recording(recording.report.values));
-      }
-      tighten_limits(recording);
+      judge_.base().limits = tight_limits();
       save_step(start);
       Search search(start, judge_, log_, workspace_, events());
       search.run(passes);
       search.ensure_values();
       best_ = search.best();
-      judge_.base().limits = options_.trial.limits;
       confirm();
       if (result_.reproduced == 0) {  // the tight limits were too tight
         slack_ *= 8;
@@ -181,28 +196,25 @@ class Reduction {
     const std::string text = workspace_.print(best_);
     result_.reproduced = 0;
     result_.runs = options_.confirmations;
-    if (result_.signature.verdict == Verdict::timeout) judge_.base().limits = confirming_limits();
+    // Once with all of its limits, which a hang uses up each time.
+    judge_.base().limits = limits_;
     for (int i = 0; i < result_.runs; ++i) {
       const Signature found = sandbox::classify(judge_.run(text));
       result_.reproduced += judge_.is_wanted(found) ? 1 : 0;
+      if (i == 0 && result_.reproduced == 1) judge_.base().limits = tight_limits();
     }
-    judge_.base().limits = options_.trial.limits;
-  }
-
-  // Each confirmation of a hang costs its limit.
-  Limits confirming_limits() const {
-    Limits limits = options_.trial.limits;
-    limits.wall_seconds = std::min(limits.wall_seconds, 2 * slack_);
-    limits.cpu_seconds = std::min(limits.cpu_seconds, 2 * slack_);
-    return limits;
   }
 
   SearchEvents events() {
     SearchEvents events;
     events.on_progress = [this](const Pass& pass, const Program& best) {
       if (!on_progress_) return;
-      on_progress_({pass.name, count_calls(*best.graph), result_.calls_before, judge_.trials(),
-                    seconds()});
+      on_progress_(
+          {pass.name, count_calls(*best.graph), result_.calls_before, judge_.trials(), seconds()});
+    };
+    events.on_recording = [this](const Outcome& recording) {
+      eager_seconds_ = std::min(eager_seconds_, recording.seconds);
+      judge_.base().limits = tight_limits();
     };
     events.on_step = [this](const Program& best, const std::string&) { save_step(best); };
     events.on_other_failure = [this](const Program& candidate, const std::string&,
@@ -230,16 +242,44 @@ class Reduction {
   }
 
   void save_other(const Program& candidate, const Signature& signature) {
-    const bool is_known =
-        std::ranges::any_of(result_.others, [&](const OtherFailure& other) {
-          return sandbox::is_same(other.signature, signature);
-        });
+    const bool is_known = std::ranges::any_of(result_.others, [&](const OtherFailure& other) {
+      return sandbox::is_same(other.signature, signature);
+    });
     if (is_known) return;
     const std::string name = "other/" + std::to_string(result_.others.size() + 1) + "-" +
                              sandbox::to_string(signature.verdict) +
                              (signature.op.empty() ? "" : "-" + signature.op) + ".py";
     workspace_.save(name, workspace_.print_for_people(candidate, comment(signature), 1));
     result_.others.push_back({signature, workspace_.directory() / name});
+  }
+
+  // The program without the calls of the operators that are to blame: does the rest fail too?
+  void look_for_others() {
+    std::set<std::string, std::less<>> to_blame;
+    for (const graph::Node& node : best_.graph->nodes()) {
+      if (node.is_call()) to_blame.insert(node.target().name());
+    }
+    for (int i = 0; i < kOtherFaults; ++i) {
+      std::set<const graph::Node*> kept;
+      for (const Atom& atom : atoms(*original_.graph)) {
+        if (!to_blame.contains(atom.front()->target().name())) {
+          kept.insert(atom.begin(), atom.end());
+        }
+      }
+      const auto rest = keep_calls(original_, kept);
+      if (!rest) return;
+      const Outcome outcome = judge_.run(workspace_.print(*rest));
+      const Signature found = sandbox::classify(outcome);
+      if (!found.is_failure()) return;
+      if (!judge_.is_wanted(found)) save_other(*rest, found);
+      const std::size_t before = to_blame.size();
+      for (const std::string& name : outcome.report.suspects) {
+        if (const graph::Node* node = original_.graph->find(name)) {
+          to_blame.insert(node->target().name());
+        }
+      }
+      if (to_blame.size() == before) return;
+    }
   }
 
   void save_passing() {
@@ -265,9 +305,10 @@ class Reduction {
                              " of " + std::to_string(result_.runs) + " runs\n";
     workspace_.save("repro.py",
                     workspace_.print_for_people(best_, comment(result_.signature) + rate));
-    result_.graph = graph::print(*best_.graph, {.metadata = false, .stacks = false,
-                                                .releases = false});
+    result_.graph =
+        graph::print(*best_.graph, {.metadata = false, .stacks = false, .releases = false});
     save_passing();
+    look_for_others();
   }
 
   const Options& options_;
@@ -277,6 +318,9 @@ class Reduction {
   VerdictLog log_;
   Program original_;
   Judge judge_;
+  Limits limits_;             // of a trial that has time
+  double eager_seconds_ = 0;  // what the program itself needs
+  double value_bytes_ = 0;    // of all its values
   double slack_ = 1;
   Program best_;
   std::vector<std::pair<Program, std::string>> passing_;

@@ -17,6 +17,8 @@ namespace assay::reduce {
 struct Options {
   /// What trials have in common: backend, faults, limits, ...; `accuracy` is chosen here.
   sandbox::Trial trial = {};
+  /// Limits are what the program needs eagerly, times this, on top of those of `trial`.
+  double limit_factor = 0;
   enum class Accuracy { automatic, always, never };
   /// Automatic: look for wrong numbers if nothing raises.
   Accuracy accuracy = Accuracy::automatic;
@@ -62,7 +64,7 @@ struct Reduced {
   std::int64_t killed_trials = 0;
   double seconds = 0;
   bool is_resumed = false;
-  int runs = 0;       ///< The result was run again this often,
+  int runs = 0;        ///< The result was run again this often,
   int reproduced = 0;  ///< and failed the same way this often.
   std::vector<OtherFailure> others = {};
   std::optional<std::filesystem::path> passing = {};

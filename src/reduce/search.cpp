@@ -20,6 +20,7 @@ void Search::ensure_values() {
   if (best_.values != nullptr) return;
   const sandbox::Outcome outcome =
       judge_.run(workspace_.print(best_), sandbox::Trial::Task::record);
+  if (events_.on_recording) events_.on_recording(outcome);
   // What cannot be recorded cannot become an input; the passes that need it find nothing to do.
   best_.values = std::make_shared<const Recording>(
       outcome.report.values.empty() ? Recording() : parse_recording(outcome.report.values));
@@ -39,7 +40,8 @@ std::optional<Search::Attempt> Search::propose(const Pass& pass, Position positi
   if (!candidate) return std::nullopt;
   const auto problems = graph::find_problems(*candidate->graph);
   if (!problems.empty()) {
-    throw InternalError("the pass '" + std::string(pass.name) + "' made a bad graph: " + problems[0]);
+    throw InternalError("the pass '" + std::string(pass.name) +
+                        "' made a bad graph: " + problems[0]);
   }
   Attempt attempt{position, std::move(*candidate)};
   attempt.text = workspace_.print(attempt.candidate);

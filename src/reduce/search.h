@@ -19,6 +19,8 @@ namespace assay::reduce {
 struct SearchEvents {
   /// After every trial and every step.
   std::function<void(const Pass& pass, const Program& best)> on_progress = {};
+  /// The values of the best program were recorded, by an eager run that took so long.
+  std::function<void(const sandbox::Outcome& recording)> on_recording = {};
   /// A candidate has become the best program.
   std::function<void(const Program& best, const std::string& text)> on_step = {};
   /// A candidate fails, but otherwise.

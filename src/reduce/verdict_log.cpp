@@ -32,7 +32,8 @@ Judgement from_json(const json& object) {
   signature.type = object.at("type").get<std::string>();
   signature.op = object.at("operator").get<std::string>();
   signature.message = object.at("message").get<std::string>();
-  if (object.at("magnitude").is_number()) signature.magnitude = object.at("magnitude").get<double>();
+  if (object.at("magnitude").is_number())
+    signature.magnitude = object.at("magnitude").get<double>();
   judgement.suspects = object.at("suspects").get<std::vector<std::string>>();
   return judgement;
 }
@@ -63,9 +64,8 @@ void VerdictLog::add(const std::string& key, const Judgement& judgement) {
 }
 
 void VerdictLog::forget_passed() {
-  std::erase_if(known_, [](const auto& entry) {
-    return entry.second.signature.verdict == Verdict::passed;
-  });
+  std::erase_if(
+      known_, [](const auto& entry) { return entry.second.signature.verdict == Verdict::passed; });
   stream_.close();
   stream_.open(file_, std::ios::trunc);
   for (const auto& [key, judgement] : known_) stream_ << to_json(key, judgement).dump() << '\n';

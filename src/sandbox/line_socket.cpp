@@ -16,8 +16,7 @@ bool LineSocket::send(const std::string& line) const {
   std::size_t sent = 0;
   while (sent < text.size()) {
     // MSG_NOSIGNAL: a server that died is an answer, not a reason to die too.
-    const ssize_t count =
-        ::send(descriptor_, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
+    const ssize_t count = ::send(descriptor_, text.data() + sent, text.size() - sent, MSG_NOSIGNAL);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) return false;
     sent += static_cast<std::size_t>(count);

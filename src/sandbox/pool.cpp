@@ -25,6 +25,8 @@ void set_close_on_exec(int descriptor, bool close) {
   fcntl(descriptor, F_SETFD, close ? FD_CLOEXEC : 0);
 }
 
+constexpr int kStarts = 5;
+
 int fork_or_throw() {
   const pid_t process = fork();
   if (process < 0) throw std::system_error(errno, std::generic_category(), "fork");
@@ -129,14 +131,22 @@ void ServerPool::disconnect(Worker& worker) {
 }
 
 void ServerPool::wait_until_ready(Worker& worker) {
-  if (worker.is_ready) return;
-  const auto line = worker.socket->receive();
-  const json hello = line ? json::parse(*line, nullptr, false) : json();
-  if (!hello.is_object() || !hello.value("ready", false)) {
-    throw UserError("the trial server did not start",
-                    hello.is_object() ? hello.value("error", std::string()) : std::string());
+  // A server that somebody kills is started again, one that cannot start is not.
+  for (int start = 0; !worker.is_ready && start < kStarts; ++start) {
+    if (start > 0) {
+      disconnect(worker);
+      connect(worker);
+    }
+    const auto line = worker.socket->receive();
+    if (!line) continue;
+    const json hello = json::parse(*line, nullptr, false);
+    worker.is_ready = hello.is_object() && hello.value("ready", false);
+    if (!worker.is_ready) {
+      throw UserError("the trial server did not start",
+                      hello.is_object() ? hello.value("error", std::string()) : std::string());
+    }
   }
-  worker.is_ready = true;
+  if (!worker.is_ready) throw UserError("the trial server dies when it is started");
 }
 
 void ServerPool::start(int index, const Trial& trial) {

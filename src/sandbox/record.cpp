@@ -55,10 +55,9 @@ class Recorder {
                           tensor.device().is_cpu() && !tensor.is_quantized();
     if (!is_plain) return {{"unknown", "Tensor"}};
     const c10::AutoGradMode off(false);
-    at::Tensor compact =
-        tensor.is_non_overlapping_and_dense()
-            ? at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options())
-            : at::empty(tensor.sizes(), tensor.options());
+    at::Tensor compact = tensor.is_non_overlapping_and_dense()
+                             ? at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options())
+                             : at::empty(tensor.sizes(), tensor.options());
     compact.copy_(tensor);
     return {{"storage", store_.write(compact.storage())},
             {"bytes", compact.storage().nbytes()},

@@ -11,8 +11,8 @@
 
 namespace assay::sandbox {
 
-/// Runs the graph eagerly and describes each node's value as docs/toolbox.md says, with the tensors'
-/// contents in the store.
+/// Runs the graph eagerly and describes each node's value as docs/toolbox.md says, with the
+/// tensors' contents in the store.
 nlohmann::json record_values(const graph::Graph& graph, std::vector<aten::Value> inputs,
                              const std::filesystem::path& save_directory,
                              const graph::python::Source* source);

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "aten/current_node.h"
+#include "sandbox/origin.h"
 
 namespace assay::sandbox {
 
@@ -25,6 +26,7 @@ void write_all(int pipe, const char* data, std::size_t size) {
 }
 
 int signal_pipe = -1;
+const graph::Graph* subject = nullptr;
 
 // Builds one line in a fixed buffer: a signal handler may not allocate.
 class SmallText {
@@ -38,7 +40,6 @@ class SmallText {
   void add_syntax(std::string_view text) {
     for (char letter : text) buffer_[size_++] = letter;
   }
-  bool has_room() const { return size_ + 256 < buffer_.size(); }
   const char* data() const { return buffer_.data(); }
   std::size_t size() const { return size_; }
 
@@ -52,16 +53,16 @@ void on_signal(int number) {
     SmallText text;
     text.add_syntax("{\"node\":\"");
     text.add(node->name());
+    const graph::Node* origin = find_origin(*subject, node->name(), node->meta.provenance);
     text.add_syntax("\",\"operator\":\"");
-    text.add(node->target().name());
-    text.add_syntax("\",\"suspects\":[\"");
-    text.add(node->name());
-    for (const std::string& name : node->meta.provenance) {
-      if (!text.has_room()) break;
-      text.add_syntax("\",\"");
-      text.add(name);
+    text.add((origin == nullptr ? node : origin)->target().name());
+    text.add_syntax("\",\"suspects\":[");
+    if (origin != nullptr) {
+      text.add_syntax("\"");
+      text.add(origin->name());
+      text.add_syntax("\"");
     }
-    text.add_syntax("\"]}\n");
+    text.add_syntax("]}\n");
     write_all(signal_pipe, text.data(), text.size());
   }
   signal(number, SIG_DFL);
@@ -82,8 +83,9 @@ void ReportPipe::send(const nlohmann::json& piece) const {
 
 void ReportPipe::stage(std::string_view name) const { send({{"stage", name}}); }
 
-void report_node_on_signals(int pipe) {
+void report_node_on_signals(int pipe, const graph::Graph& graph) {
   signal_pipe = pipe;
+  subject = &graph;
   // An overflowing stack leaves no room for a handler on it.
   static std::array<char, 1 << 16> stack;
   stack_t alternate{};

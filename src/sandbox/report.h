@@ -4,6 +4,8 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string_view>
 
+#include "graph/graph.h"
+
 namespace assay::sandbox {
 
 /// Sends pieces of the report, JSON objects, through the pipe. Later pieces add to earlier ones.
@@ -11,6 +13,7 @@ class ReportPipe {
  public:
   explicit ReportPipe(int pipe) : pipe_(pipe) {}
 
+  int descriptor() const { return pipe_; }
   void send(const nlohmann::json& piece) const;
   /// Said before each step, so that a crash has a stage.
   void stage(std::string_view name) const;
@@ -20,7 +23,8 @@ class ReportPipe {
 };
 
 /// From now on a deadly signal, and the SIGTERM that comes at a limit, first sends the node that
-/// was being run (aten/current_node.h), then ends the process as it would have.
-void report_node_on_signals(int pipe);
+/// was being run (aten/current_node.h) and the call of `graph` it was made of, then ends the
+/// process as it would have.
+void report_node_on_signals(int pipe, const graph::Graph& graph);
 
 }  // namespace assay::sandbox

@@ -21,6 +21,7 @@
 #include "graph/parse.h"
 #include "repro/inputs.h"
 #include "repro/repro_file.h"
+#include "sandbox/origin.h"
 #include "sandbox/record.h"
 #include "sandbox/report.h"
 
@@ -44,18 +45,26 @@ json describe_exception(const graph::Graph* graph) {
   try {
     throw;
   } catch (const aten::OperatorError& error) {
-    std::vector<std::string> suspects = {error.node_name()};
-    suspects.insert(suspects.end(), error.provenance().begin(), error.provenance().end());
-    return {{"type", "OperatorError"},     {"message", error.message()},
-            {"node", error.node_name()},   {"operator", error.target()},
-            {"suspects", suspects}};
+    const graph::Node* origin =
+        graph == nullptr ? nullptr : find_origin(*graph, error.node_name(), error.provenance());
+    json piece = {{"type", "OperatorError"},
+                  {"message", error.message()},
+                  {"node", error.node_name()},
+                  {"operator", error.target()}};
+    if (origin != nullptr) {
+      piece["operator"] = origin->target().name();
+      piece["suspects"] = {origin->name()};
+    }
+    return piece;
   } catch (const backends::BackendError& error) {
     json piece = {{"type", "BackendError"}, {"message", error.message()}};
     if (error.node().empty()) return piece;
     piece["node"] = error.node();
-    piece["suspects"] = {error.node()};
-    const graph::Node* node = graph == nullptr ? nullptr : graph->find(error.node());
-    if (node != nullptr) piece["operator"] = node->target().name();
+    const graph::Node* origin = graph == nullptr ? nullptr : find_origin(*graph, error.node(), {});
+    if (origin != nullptr) {
+      piece["operator"] = origin->target().name();
+      piece["suspects"] = {origin->name()};
+    }
     return piece;
   } catch (const UserError& error) {
     return {{"type", type_of(error)}, {"message", error.detail().message}};
@@ -91,6 +100,7 @@ class TrialRun {
     enter("load");
     if (!trial_.inject.empty()) backends::set_faults(backends::parse_faults(trial_.inject));
     file_ = repro::parse_repro_file(trial_.file, "candidate.py");
+    report_node_on_signals(report_.descriptor(), *file_.graph);
     has_gradients_ = file_.stage != repro::Stage::after_aot;
     inputs_ = repro::load_inputs(file_, {trial_.seed, trial_.save_directory}).values;
     const c10::AutoGradMode grad(has_gradients_);
@@ -159,8 +169,7 @@ class TrialRun {
       enter(options.only_forward ? "compare" : "backward");
       return results;
     };
-    const compare::TwoModels two =
-        compare::same_two_models(*file_.graph, run, inputs_, options);
+    const compare::TwoModels two = compare::same_two_models(*file_.graph, run, inputs_, options);
     if (two.eager_failed) {
       stage_ = "eager";
       throw std::runtime_error(two.eager_error);
@@ -217,7 +226,6 @@ void run_command(const Trial& trial, const ReportPipe& report) {
 }  // namespace
 
 void run_trial(const Trial& trial, int report_pipe) noexcept {
-  report_node_on_signals(report_pipe);
   const ReportPipe report(report_pipe);
   if (!trial.command.empty() && trial.task == Trial::Task::test) run_command(trial, report);
   TrialRun run(trial, report);

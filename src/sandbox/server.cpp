@@ -50,7 +50,8 @@ json carry_out(const Trial& trial, LineSocket& socket) {
     return {{"error", error.what()}};
   }
   json report = merge(ending.report);
-  if (!trial.command.empty() && trial.task == Trial::Task::test) judge_exit_code(ending.outcome, report);
+  if (!trial.command.empty() && trial.task == Trial::Task::test)
+    judge_exit_code(ending.outcome, report);
   return to_json(ending.outcome, report);
 }
 

@@ -23,10 +23,10 @@ const char* to_string(Verdict verdict);
 
 struct Signature {
   Verdict verdict = Verdict::passed;
-  std::string stage;    ///< compile, run, backward, compare
-  std::string type;     ///< `RuntimeError`, `SIGSEGV`, for accuracy `nan`, `values`, ...
-  std::string op;       ///< Its base name: `relu`; empty if it is not known.
-  std::string message;  ///< Normalised.
+  std::string stage;     ///< compile, run, backward, compare
+  std::string type;      ///< `RuntimeError`, `SIGSEGV`, for accuracy `nan`, `values`, ...
+  std::string op;        ///< Its base name: `relu`; empty if it is not known.
+  std::string message;   ///< Normalised.
   double magnitude = 0;  ///< Of a wrong result; tells, does not identify.
 
   bool is_failure() const {

@@ -30,13 +30,13 @@ struct Trial {
   std::string file;            ///< A repro file's text.
   std::string save_directory;  ///< Holds `storages/`.
   std::string backend = "eager";
-  bool accuracy = false;       ///< Compare with eager too.
+  bool accuracy = false;  ///< Compare with eager too.
   bool strict_accuracy = false;
-  bool eager = true;           ///< A candidate that fails eagerly is invalid.
-  bool backward = true;        ///< Where something requires grad.
+  bool eager = true;     ///< A candidate that fails eagerly is invalid.
+  bool backward = true;  ///< Where something requires grad.
   bool ignore_non_fp = false;
   bool autocast = false;
-  std::string inject;          ///< Faults on purpose, backends::parse_faults.
+  std::string inject;  ///< Faults on purpose, backends::parse_faults.
   std::uint64_t seed = 0;
   /// For stock's stack: settings as (name, JSON value), and Python lines to execute first.
   std::vector<std::pair<std::string, std::string>> config = {};

@@ -229,7 +229,9 @@ def _transformer(architecture: str, config: Any, train: bool) -> nn.Module:
     return network.train() if train else network.eval()
 
 
-def _gpt2(train: bool, layers: int = 2, width: int = 32, heads: int = 2) -> nn.Module:
+def _gpt2(
+    train: bool, layers: int = 2, width: int = 32, heads: int = 2, activation: str = "gelu_new"
+) -> nn.Module:
     from transformers import GPT2Config
 
     config = GPT2Config(
@@ -238,6 +240,7 @@ def _gpt2(train: bool, layers: int = 2, width: int = 32, heads: int = 2) -> nn.M
         n_head=heads,
         vocab_size=101,
         n_positions=64,
+        activation_function=activation,
         use_cache=False,
         bos_token_id=0,
         eos_token_id=0,
@@ -270,17 +273,18 @@ def gpt2() -> Built:
     return _gpt2(train=False, layers=4, width=256, heads=4), {"input_ids": _tokens(2, 64)}
 
 
-def _bert(train: bool) -> nn.Module:
+def _bert(train: bool, layers: int = 2, width: int = 32, heads: int = 2, **other: Any) -> nn.Module:
     from transformers import BertConfig
 
     config = BertConfig(
-        num_hidden_layers=2,
-        hidden_size=32,
-        num_attention_heads=2,
-        intermediate_size=64,
+        num_hidden_layers=layers,
+        hidden_size=width,
+        num_attention_heads=heads,
+        intermediate_size=2 * width,
         vocab_size=101,
-        max_position_embeddings=32,
+        max_position_embeddings=max(32, width),
         num_labels=3,
+        **other,
     )
     return _transformer("BertForSequenceClassification", config, train)
 
@@ -297,6 +301,26 @@ def bert() -> Built:
 def bert_train() -> Built:
     """BERT with dropout and a classification loss."""
     return _bert(train=True), {"input_ids": _tokens(2, 8), "labels": torch.tensor([0, 2])}
+
+
+@model(grad=False, large=True)
+def bert_base() -> Built:
+    """The baseline of four layers and width 256."""
+    return _bert(train=False, layers=4, width=256, heads=4), {"input_ids": _tokens(2, 64)}
+
+
+@model(grad=False, large=True)
+def bert_relu() -> Built:
+    """The baseline with relu for an activation, for faults that inductor has in it."""
+    network = _bert(train=False, layers=4, width=256, heads=4, hidden_act="relu")
+    return network, {"input_ids": _tokens(2, 64)}
+
+
+@model(grad=False, large=True)
+def gpt2_relu() -> Built:
+    """The baseline with relu for an activation, for faults that inductor has in it."""
+    network = _gpt2(train=False, layers=4, width=256, heads=4, activation="relu")
+    return network, {"input_ids": _tokens(2, 64)}
 
 
 @model(grad=False)

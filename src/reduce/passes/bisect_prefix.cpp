@@ -1,4 +1,5 @@
-// Cuts calls off the beginning: half of them, a quarter, ... one; what they computed becomes inputs.
+// Cuts calls off the beginning: half of them, a quarter, ... one; what they computed becomes
+// inputs.
 #include <bit>
 
 #include "reduce/passes/passes.h"
@@ -16,7 +17,9 @@ std::optional<Program> propose(const Program& program, std::size_t round, std::s
 }  // namespace
 
 Pass bisect_prefix() {
-  return {"prefix", "cut calls off the beginning", true,
+  return {"prefix",
+          "cut calls off the beginning",
+          true,
           [](const Program& program) {
             return static_cast<std::size_t>(std::bit_width(count_calls(*program.graph))) - 1;
           },

@@ -51,7 +51,10 @@ std::optional<Program> propose(const Program& program, std::size_t, std::size_t 
 }  // namespace
 
 Pass cheaper_operators() {
-  return {"operators", "a cheaper operator with a result of the same size", true, &one_round,
+  return {"operators",
+          "a cheaper operator with a result of the same size",
+          true,
+          &one_round,
           [](const Program& program, std::size_t) {
             const std::size_t calls = count_calls(*program.graph);
             return calls < 2 ? 0 : calls;

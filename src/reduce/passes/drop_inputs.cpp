@@ -20,14 +20,17 @@ std::optional<Program> propose(const Program& program, std::size_t round, std::s
   }
   if (!is_literal(program.inputs[index])) return std::nullopt;
   replace_uses(*edit.graph().placeholders()[index],
-             std::get<repro::IntegerInput>(program.inputs[index]).value);
+               std::get<repro::IntegerInput>(program.inputs[index]).value);
   return edit.finish(true);
 }
 
 }  // namespace
 
 Pass drop_inputs() {
-  return {"inputs", "take out inputs", false, [](const Program&) { return std::size_t{2}; },
+  return {"inputs",
+          "take out inputs",
+          false,
+          [](const Program&) { return std::size_t{2}; },
           [](const Program& program, std::size_t round) {
             return round == 0 ? std::size_t{1} : program.inputs.size();
           },

@@ -28,7 +28,9 @@ std::optional<Program> propose(const Program& program, std::size_t round, std::s
 }  // namespace
 
 Pass drop_outputs() {
-  return {"outputs", "return fewer results", false,
+  return {"outputs",
+          "return fewer results",
+          false,
           [](const Program&) { return std::size_t{2}; },
           [](const Program& program, std::size_t) {
             const std::size_t count = results(*program.graph).size();

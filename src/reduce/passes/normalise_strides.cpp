@@ -53,7 +53,9 @@ std::optional<Program> propose(const Program& program, std::size_t round, std::s
 }  // namespace
 
 Pass normalise_strides() {
-  return {"strides", "contiguous inputs that share nothing and need no gradient", false,
+  return {"strides",
+          "contiguous inputs that share nothing and need no gradient",
+          false,
           [](const Program&) { return std::size_t{6}; },
           [](const Program& program, std::size_t round) {
             return round % 2 == 0 ? std::size_t{1} : program.inputs.size();

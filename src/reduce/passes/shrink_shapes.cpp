@@ -135,9 +135,13 @@ std::optional<Program> propose(const Program& program, std::size_t round, std::s
 }  // namespace
 
 Pass shrink_shapes() {
-  return {"shapes", "make inputs smaller", false, [](const Program&) { return std::size_t{3}; },
+  return {"shapes",
+          "make inputs smaller",
+          false,
+          [](const Program&) { return std::size_t{3}; },
           [](const Program& program, std::size_t round) {
-            return kSteps * (round < 2 ? all_sizes(program).size() : all_dimensions(program).size());
+            return kSteps *
+                   (round < 2 ? all_sizes(program).size() : all_dimensions(program).size());
           },
           &propose};
 }

@@ -78,7 +78,10 @@ std::optional<Program> propose(const Program& program, std::size_t, std::size_t 
 }  // namespace
 
 Pass simplify_arguments() {
-  return {"arguments", "simpler constants, fewer arguments", false, &one_round,
+  return {"arguments",
+          "simpler constants, fewer arguments",
+          false,
+          &one_round,
           [](const Program& program, std::size_t) { return all_changes(*program.graph).size(); },
           &propose};
 }

@@ -55,7 +55,10 @@ std::optional<Program> propose(const Program& program, std::size_t, std::size_t 
 }  // namespace
 
 Pass simplify_dtypes() {
-  return {"dtypes", "float32 instead of other floating-point types", false, &one_round,
+  return {"dtypes",
+          "float32 instead of other floating-point types",
+          false,
+          &one_round,
           [](const Program& program, std::size_t) { return unusual_dtypes(program).size(); },
           &propose};
 }

@@ -49,7 +49,9 @@ std::optional<Program> propose(const Program& program, std::size_t round, std::s
 }  // namespace
 
 Pass simplify_values() {
-  return {"values", "made-up values instead of real ones", false,
+  return {"values",
+          "made-up values instead of real ones",
+          false,
           [](const Program&) { return std::size_t{3}; },
           [](const Program& program, std::size_t round) {
             return round == 0 ? std::size_t{1} : program.inputs.size();

@@ -31,7 +31,10 @@ std::optional<Program> propose(const Program& program, std::size_t, std::size_t 
 }  // namespace
 
 Pass substitute_operands() {
-  return {"operands", "read the same input twice instead of two", false, &one_round,
+  return {"operands",
+          "read the same input twice instead of two",
+          false,
+          &one_round,
           [](const Program& program, std::size_t) {
             return program.inputs.size() * program.inputs.size();
           },

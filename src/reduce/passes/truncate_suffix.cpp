@@ -20,7 +20,9 @@ std::optional<Program> propose(const Program& program, std::size_t round, std::s
 }  // namespace
 
 Pass truncate_suffix() {
-  return {"suffix", "cut calls off the end", true,
+  return {"suffix",
+          "cut calls off the end",
+          true,
           [](const Program& program) { return program.graph == nullptr ? 0 : halvings(program); },
           [](const Program& program, std::size_t) {
             return std::size_t{count_calls(*program.graph) > 1 ? 1U : 0U};

@@ -1,0 +1,159 @@
+// Puts the body of a subgraph in the place of the call that runs it: invoke_subgraph,
+// wrap_with_set_grad_enabled, and one or the other branch of cond.
+#include <algorithm>
+#include <map>
+
+#include "reduce/passes/passes.h"
+
+namespace assay::reduce {
+
+namespace {
+
+using graph::Argument;
+using graph::Graph;
+using graph::Node;
+
+struct Inlining {
+  const Node* call = nullptr;
+  const Graph* body = nullptr;
+  std::vector<Argument> operands = {};
+};
+
+const Graph* subgraph_of(const Graph& graph, const Argument& argument) {
+  const Node* node = argument.node();
+  if (node == nullptr || node->op() != graph::Op::get_attr) return nullptr;
+  const graph::Attribute* attribute = graph.attribute(node->target().name());
+  return attribute == nullptr ? nullptr : attribute->subgraph();
+}
+
+std::vector<Inlining> all_inlinings(const Graph& graph) {
+  std::vector<Inlining> found;
+  for (const Node& node : graph.nodes()) {
+    const auto& args = node.args();
+    const auto add = [&](std::size_t subgraph, std::vector<Argument> operands) {
+      const Graph* body = subgraph_of(graph, args[subgraph]);
+      const bool fits = body != nullptr && body->output() != nullptr &&
+                        body->placeholders().size() == operands.size();
+      if (fits) found.push_back({&node, body, std::move(operands)});
+    };
+    const auto rest = [&] { return std::vector<Argument>(args.begin() + 2, args.end()); };
+    if (node.calls("torch.ops.higher_order.invoke_subgraph") && args.size() >= 2) add(0, rest());
+    if (node.calls("torch.ops.higher_order.wrap_with_set_grad_enabled") && args.size() >= 2) {
+      add(1, rest());
+    }
+    if (node.calls("torch.ops.higher_order.cond") && args.size() == 4) {
+      add(1, args[3].items());
+      add(2, args[3].items());
+    }
+  }
+  return found;
+}
+
+// Copies the body before `call` and returns what it returns.
+Argument copy_body(Graph& graph, Node& call, const Graph& body,
+                   const std::vector<Argument>& operands) {
+  std::map<const Node*, Argument> copies;
+  const auto translate = [&](Node& node) { return copies.at(&node); };
+  const Graph::InsertBefore before(graph, call);
+  std::size_t next_operand = 0;
+  for (const Node& node : body.nodes()) {
+    std::vector<Argument> args;
+    std::vector<graph::NamedArgument> kwargs;
+    for (const auto& argument : node.args()) args.push_back(argument.map_nodes(translate));
+    for (const auto& argument : node.kwargs()) {
+      kwargs.push_back({argument.name, argument.value.map_nodes(translate)});
+    }
+    Node* copy = nullptr;
+    switch (node.op()) {
+      case graph::Op::placeholder:
+        copies.emplace(&node, operands[next_operand++]);
+        continue;
+      case graph::Op::output:
+        return args[0];
+      case graph::Op::get_attr: {
+        // Attributes of the body become the graph's own, under a name that is free.
+        graph::Attribute attribute = *body.attribute(node.target().name());
+        attribute.name = call.name() + "_" + attribute.name;
+        copy = &graph.get_attr(attribute.name, node.name());
+        graph.attributes().push_back(std::move(attribute));
+        break;
+      }
+      case graph::Op::call_function:
+        copy = &graph.call_function(node.target(), std::move(args), std::move(kwargs), node.name());
+        break;
+      case graph::Op::call_method:
+        copy = &graph.call_method(node.target().name(), std::move(args), std::move(kwargs),
+                                  node.name());
+        break;
+      case graph::Op::call_module:
+        copy = &graph.call_module(node.target().name(), std::move(args), std::move(kwargs),
+                                  node.name());
+        break;
+    }
+    copy->meta = node.meta;
+    copies.emplace(&node, copy);
+  }
+  return {};
+}
+
+bool has_nested_attribute(const Graph& body) {
+  return std::ranges::any_of(body.nodes(), [&](const Node& node) {
+    return (node.op() == graph::Op::get_attr && body.attribute(node.target().name()) == nullptr) ||
+           node.op() == graph::Op::call_module;
+  });
+}
+
+// Whoever took an item of the call takes that of the body's results.
+void replace_call(Node& call, const Argument& results) {
+  const std::vector<Node*> users = call.users();
+  for (Node* user : std::set<Node*>(users.begin(), users.end())) {
+    if (!user->calls("operator.getitem")) continue;
+    const auto* index = user->args()[1].get_if<std::int64_t>();
+    const auto& items = results.items();
+    if (index != nullptr && *index >= 0 && *index < std::ssize(items)) {
+      replace_uses(*user, items[static_cast<std::size_t>(*index)]);
+    }
+  }
+}
+
+void erase_unused_attributes(Graph& graph) {
+  std::set<std::string, std::less<>> used;
+  for (const Node& node : graph.nodes()) {
+    const std::string& name = node.target().name();
+    if (node.op() == graph::Op::get_attr || node.op() == graph::Op::call_module) {
+      used.insert(name.substr(0, name.find('.')));
+    }
+  }
+  std::erase_if(graph.attributes(),
+                [&](const graph::Attribute& attribute) { return !used.contains(attribute.name); });
+}
+
+std::optional<Program> propose(const Program& program, std::size_t, std::size_t index,
+                               repro::ContentStore&) {
+  const Inlining inlining = all_inlinings(*program.graph)[index];
+  if (has_nested_attribute(*inlining.body)) return std::nullopt;
+  Edit edit(program);
+  const auto own = [&](Node& node) -> Argument { return &edit.node(node); };
+  std::vector<Argument> operands;
+  for (const Argument& operand : inlining.operands) operands.push_back(operand.map_nodes(own));
+  Node& call = edit.node(*inlining.call);
+  const Argument results = copy_body(edit.graph(), call, *inlining.body, operands);
+  replace_call(call, results);
+  erase_unused(edit.graph());
+  if (edit.graph().find(inlining.call->name()) != nullptr) return std::nullopt;  // still in use
+  erase_unused_attributes(edit.graph());
+  return edit.finish(false);
+}
+
+}  // namespace
+
+Pass inline_subgraphs() {
+  return {"subgraphs",
+          "put the bodies of subgraphs in the place of their calls",
+          false,
+          &one_round,
+          [](const Program& program, std::size_t) { return all_inlinings(*program.graph).size(); },
+          &propose};
+}
+
+}  // namespace assay::reduce
