@@ -66,3 +66,69 @@ def trace_text(text: str, inputs: list[Any], partitioner: str, decompose: bool) 
 def partition_text(joint: str, forward_outputs: int, partitioner: str) -> dict[str, Any]: ...
 def list_backends() -> list[str]: ...
 def check_backend(name: str) -> None: ...
+
+class SameOptions:
+    cos_similarity: bool
+    tol: float
+    equal_nan: bool
+    exact_dtype: bool
+    ignore_non_fp: bool
+    use_larger_multiplier_for_smaller_tensor: bool
+    force_max_multiplier: bool
+    use_iou_for_bool: bool
+    iou_threshold: float
+
+class Comparison:
+    same: bool
+    kind: str | None
+    where: str
+    message: str
+    error: float
+    reference_error: float
+    tolerance: float
+    compiled_is_closer: bool
+    def __bool__(self) -> bool: ...
+
+class TwoModels:
+    same: bool
+    comparison: Comparison
+    eager_failed: bool
+    eager_error: str
+    has_fp64_reference: bool
+    fp64_error: str
+    def __bool__(self) -> bool: ...
+
+class Divergence:
+    node: str
+    call: str
+    stack: list[tuple[str, int, str, str]]
+    text_offset: int | None
+    comparison: Comparison
+
+def same(reference: Any, result: Any, fp64_reference: Any, options: SameOptions) -> Comparison: ...
+def clone_inputs_retaining_gradness(inputs: Iterable[Any]) -> list[Any]: ...
+def requires_bwd_pass(output: Any) -> bool: ...
+def reduce_to_scalar_loss(output: Any) -> Any: ...
+def collect_results(output: Any, inputs: Iterable[Any]) -> tuple[Any, list[Any], list[Any]]: ...
+def run_fwd_maybe_bwd(
+    program: Callable[..., Any], inputs: list[Any], only_forward: bool
+) -> tuple[Any, list[Any], list[Any]]: ...
+def cast_to_fp64(graph: str, inputs: list[Any]) -> tuple[str, list[Any]]: ...
+def same_two_models(
+    graph: str,
+    compiled: Callable[..., Any],
+    inputs: list[Any],
+    only_forward: bool,
+    use_fp64: bool,
+    require_fp64: bool,
+    same: SameOptions,
+    seed: int | None,
+) -> TwoModels: ...
+def first_divergence(
+    reference: str,
+    suspect: str | Callable[[str, str, list[Any]], Any],
+    inputs: list[Any],
+    same: SameOptions,
+    use_fp64: bool,
+    relative: bool,
+) -> Divergence | None: ...

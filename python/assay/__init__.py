@@ -14,7 +14,7 @@ from typing import Any
 
 import torch  # noqa: F401  (loads libtorch, which the extension links)
 
-from assay import _C, aot
+from assay import _C, aot, compare
 from assay._C import InternalError, OperatorError, SettingsError, TraceError, UserError
 
 __version__: str = _C.version
@@ -30,6 +30,7 @@ __all__ = [
     "TraceError",
     "UserError",
     "aot",
+    "compare",
     "compile_times",
     "list_backends",
     "load",

@@ -13,6 +13,7 @@
 #include "aten/facts.h"
 #include "aten/resolve.h"
 #include "aten/runner.h"
+#include "compare.h"
 #include "graph/parse.h"
 #include "graph/print.h"
 #include "observe/configure.h"
@@ -178,6 +179,7 @@ PYBIND11_MODULE(_C, module) {
       .def("__call__", &RunnerHandle::run);
 
   add_aot(module);
+  add_compare(module);
 
   module.def(
       "set_logs", [](const std::string& text) { observe::set_logs(text); }, py::arg("text"));

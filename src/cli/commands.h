@@ -22,8 +22,18 @@ struct RunCommand {
   std::optional<std::string> inject;            ///< A fault for the backend: `relu:accuracy`.
   bool backward = false;  ///< Also run backward and show the inputs' gradients.
   bool json = false;
+
+  // What follows is for run_isolated.
+  bool isolated = false;        ///< Run in a process of its own, and say how that ends.
+  bool accuracy = false;        ///< Compare with eager.
+  std::string stack = "assay";  ///< Whose backend: assay or torch.
+  bool autocast = false;
+  bool trust = false;             ///< Execute the Python lines before the file's graph.
+  std::optional<double> timeout;  ///< Seconds.
 };
 int run(const RunCommand& command);
+/// An empty backend is the one that the file names.
+int run_isolated(RunCommand command);
 
 struct ReduceCommand {
   std::filesystem::path file;

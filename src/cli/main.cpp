@@ -64,6 +64,19 @@ CLI::App* add_run(CLI::App& app, Options& options) {
   run->add_option("--save-dir", options.save_directory,
                   "Where the inputs' storages are, instead of where the file says");
   run->add_option("--output", options.output, "Save the results here, for torch.load");
+  run->add_flag("--accuracy", options.run.accuracy,
+                "Compare with eager and its float64 reference; implies --isolated");
+  run->add_flag("--isolated", options.run.isolated,
+                "Run in a process of its own, within limits, and say how it ends");
+  run->add_option("--stack", options.run.stack,
+                  "Whose backend: assay or torch; torch implies --isolated")
+      ->check(CLI::IsMember({"assay", "torch"}))
+      ->capture_default_str();
+  run->add_flag("--autocast", options.run.autocast, "Isolated: with autocast on");
+  run->add_option("--timeout", options.run.timeout, "Isolated: seconds that it may take")
+      ->check(CLI::PositiveNumber);
+  run->add_flag("--trust", options.run.trust,
+                "With --stack torch: execute the Python lines before the file's graph");
   run->add_flag("--json", options.json, "Print one JSON object");
   return run;
 }
@@ -196,7 +209,10 @@ int parse_and_run(int argc, char** argv, Options& options) {
     if (!options.save_directory.empty()) options.run.save_directory = options.save_directory;
     if (!options.output.empty()) options.run.output = options.output;
     if (run->count("--inject") > 0) options.run.inject = options.inject;
-    code = cli::run(options.run);
+    const bool is_isolated =
+        options.run.isolated || options.run.accuracy || options.run.stack != "assay";
+    if (is_isolated && run->count("--backend") == 0) options.run.backend.clear();
+    code = is_isolated ? cli::run_isolated(options.run) : cli::run(options.run);
   } else if (reduce->parsed()) {
     options.reduce.json = options.json;
     code = cli::reduce_file(options.reduce);

@@ -11,6 +11,7 @@
 #include "backends/registry.h"
 #include "cli/commands.h"
 #include "cli/progress_line.h"
+#include "cli/signature_json.h"
 #include "cli/stock_server.h"
 #include "cli/terminal.h"
 #include "reduce/pass.h"
@@ -36,16 +37,6 @@ const char* status_name(Reduced::Status status) {
       return "killed";
   }
   return "";
-}
-
-nlohmann::json to_json(const Signature& signature) {
-  return {{"kind", sandbox::to_string(signature.verdict)},
-          {"stage", signature.stage},
-          {"type", signature.type},
-          {"operator", signature.op},
-          {"message", signature.message},
-          {"magnitude", signature.magnitude},
-          {"text", sandbox::describe(signature)}};
 }
 
 void print_json(const Reduced& result) {

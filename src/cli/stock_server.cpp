@@ -11,6 +11,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Finds the server without importing the package, which would load PyTorch before its time.
+constexpr const char* kStart =
+    "import importlib.util, os, sys\n"
+    "package = importlib.util.find_spec('assay')\n"
+    "if package is None:\n"
+    "    sys.exit(sys.executable + ' has no package assay; ASSAY_PYTHON may name one that has')\n"
+    "server = os.path.join(package.submodule_search_locations[0], 'stock_server.py')\n"
+    "os.execv(sys.executable, [sys.executable, server, *sys.argv[1:]])\n";
+
 std::string find_python() {
   if (const char* python = std::getenv("ASSAY_PYTHON")) return python;
   if (const char* environment = std::getenv("VIRTUAL_ENV")) {
@@ -38,7 +47,7 @@ std::optional<std::string> literal_as_json(const std::string& python) {
 sandbox::StartServer start_stock_server(const fs::path& directory, const std::string& backend) {
   const fs::path cache = fs::absolute(directory) / "inductor_cache";
   return sandbox::start_command(
-      {find_python(), "-m", "assay.stock_server", "--backend", backend},
+      {find_python(), "-c", kStart, "--backend", backend},
       {{"TORCHINDUCTOR_CACHE_DIR", cache.string()}, {"OMP_NUM_THREADS", "1"}});
 }
 

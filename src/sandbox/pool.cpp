@@ -191,7 +191,8 @@ std::pair<int, Outcome> ServerPool::wait() {
       }
       while (const auto line = worker.socket->take_line()) {
         const json answer = json::parse(*line);
-        if (answer.value("id", std::int64_t{0}) != worker.trial) continue;  // was cancelled
+        const auto id = answer.find("id");
+        if (id == answer.end() || *id != worker.trial) continue;  // was cancelled
         worker.is_busy = false;
         return {busy[i], outcome_from_json(answer)};
       }

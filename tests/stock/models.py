@@ -78,6 +78,27 @@ def mlp() -> Built:
     return nn.Sequential(*layers), (torch.randn(200, 200),)
 
 
+class _TorchRelu(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.relu(x)
+
+
+def _with_torch_relu(network: nn.Module) -> nn.Module:
+    """Stock's faulty backends know `torch.relu` only, not `nn.ReLU`."""
+    for module in list(network.modules()):
+        for name, child in module.named_children():
+            if isinstance(child, nn.ReLU):
+                setattr(module, name, _TorchRelu())
+    return network
+
+
+@model(grad=False, large=True)
+def mlp_relu() -> Built:
+    """The guide's model, without gradients and with `torch.relu`."""
+    network, inputs = mlp()
+    return _with_torch_relu(network), inputs  # type: ignore[arg-type]
+
+
 @model()
 def linear_layernorm_relu() -> Built:
     """The guide's TORCH_COMPILE_DEBUG example."""
@@ -313,14 +334,14 @@ def bert_base() -> Built:
 def bert_relu() -> Built:
     """The baseline with relu for an activation, for faults that inductor has in it."""
     network = _bert(train=False, layers=4, width=256, heads=4, hidden_act="relu")
-    return network, {"input_ids": _tokens(2, 64)}
+    return _with_torch_relu(network), {"input_ids": _tokens(2, 64)}
 
 
 @model(grad=False, large=True)
 def gpt2_relu() -> Built:
     """The baseline with relu for an activation, for faults that inductor has in it."""
     network = _gpt2(train=False, layers=4, width=256, heads=4, activation="relu")
-    return network, {"input_ids": _tokens(2, 64)}
+    return _with_torch_relu(network), {"input_ids": _tokens(2, 64)}
 
 
 @model(grad=False)

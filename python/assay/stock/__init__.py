@@ -1,0 +1,16 @@
+"""The trial server's parts: stock PyTorch as the compiler under test.
+
+``assay.stock_server`` is the program; docs/toolbox.md has the protocol. From outside to inside:
+
+    warm_up   loads and compiles once, so that no trial has to
+    worker    one per connection: a process per trial, its limits, the answer
+    trial     what that process does: load, eager, compile, run, backward, compare
+    text      reads a repro file
+    check     whether a stranger's file may be executed; ``targets`` says what it may call
+    settings  PyTorch's configuration, from a request
+    accuracy  where and by how much two results differ
+    record    the eager value of every node
+    cache     inductor's cache, after a trial was killed
+    process   killing and measuring processes
+    failure   an exception as the report says it
+"""

@@ -1,0 +1,117 @@
+"""An exception as a trial reports it: what was meant, and which node it was about."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch._dynamo.exc import BackendCompilerFailed
+from torch._inductor.exc import CppCompileError
+from torch.fx.node import Node, _get_qualified_name
+
+from assay.stock.text import FILE, ReproText
+
+LONGEST_MESSAGE = 16_000
+LONGEST_STACK = 16_000
+FRAME_OF_FILE = re.compile(rf'File "{re.escape(FILE)}", line (\d+)')
+COMPILER_ERROR = re.compile(r"\berror: (.+)")
+BELONGS_TO_THE_GRAPH = re.compile(
+    r"^ +target: |^While executing |^from user code:|^Set TORCHDYNAMO_VERBOSE", re.MULTILINE
+)
+TARGET = re.compile(r"^\s*target: (\S+)", re.MULTILINE)
+
+
+def innermost(error: BaseException) -> BaseException:
+    """The exception that Dynamo and inductor wrapped."""
+    while isinstance(error, BackendCompilerFailed):
+        error = error.inner_exception
+    return error
+
+
+def describe(error: BaseException, text: ReproText | None = None) -> dict[str, Any]:
+    """The fields of a report for a failure."""
+    error = innermost(error)
+    message = str(error)
+    stack = "".join(traceback.format_exception(error, chain=False))
+    fields: dict[str, Any] = {
+        "type": type_name(error),
+        "message": _shorten(_essence(error, message), LONGEST_MESSAGE),
+        "stack": _shorten(stack, LONGEST_STACK),
+    }
+    node = _failing_node(error)
+    operator = _operator(node, message)
+    if operator is not None:
+        fields["operator"] = operator
+    if text is not None and (suspects := _suspects(node, operator, text)):
+        fields["suspects"] = suspects
+    return fields
+
+
+def type_name(error: BaseException) -> str:
+    """The qualified name of an exception's class; Python's own and ours without their module."""
+    kind = type(error)
+    if kind.__module__ == "builtins" or kind.__module__.startswith("assay."):
+        return kind.__qualname__
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _essence(error: BaseException, message: str) -> str:
+    """The message without what belongs to the graph rather than to the fault.
+
+    Two graphs with the same fault shall have the same message: the arguments of a lowering, the
+    compiler's command, and how many of its errors there are, differ. ``stack`` has all of it.
+    """
+    if isinstance(error, CppCompileError):
+        first = COMPILER_ERROR.search(error.output)
+        return f"C++ compile error: {first[1] if first else error.output.strip()}"
+    cut = BELONGS_TO_THE_GRAPH.search(message)
+    return message[: cut.start()].rstrip() if cut else message
+
+
+def _shorten(text: str, longest: int) -> str:
+    if len(text) <= longest:
+        return text
+    half = longest // 2
+    return f"{text[:half]}\n... {len(text) - longest} characters ...\n{text[-half:]}"
+
+
+def _nodes_in_frames(error: BaseException) -> Iterator[Node]:
+    for frame, _ in traceback.walk_tb(error.__traceback__):
+        if "torch" not in frame.f_code.co_filename:
+            continue
+        for name in ("n", "node"):
+            value = frame.f_locals.get(name)
+            if isinstance(value, Node):
+                yield value
+
+
+def _failing_node(error: BaseException) -> Node | None:
+    """The node that a compiler was at: the innermost frame that holds one knows."""
+    nodes = list(_nodes_in_frames(error))
+    return nodes[-1] if nodes else None
+
+
+def _operator(node: Node | None, message: str) -> str | None:
+    if node is not None and node.op == "call_function":
+        return _get_qualified_name(node.target).replace("torch._ops.", "torch.ops.")
+    if node is not None and node.op == "call_method":
+        return str(node.target)
+    found = TARGET.search(message)  # LoweringException keeps its operator in its message only
+    if found and getattr(torch.ops, found[1].partition(".")[0], None) is not None:
+        return f"torch.ops.{found[1]}"
+    return None
+
+
+def _suspects(node: Node | None, operator: str | None, text: ReproText) -> list[str]:
+    """The file's nodes that the failing one was made of: by its stack, else by its operator."""
+    if node is not None:
+        lines = FRAME_OF_FILE.findall(node.meta.get("stack_trace") or "")
+        names = [text.lines[int(line)] for line in lines if int(line) in text.lines]
+        if names:
+            return list(dict.fromkeys(names))
+    return [
+        name for name, target in text.calls.items() if operator is not None and target == operator
+    ]

@@ -1,0 +1,388 @@
+"""What the process of one trial does. It says before each step which one that is."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import functools
+import json
+import logging
+import os
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+import torch._dynamo
+from torch._dynamo.backends.registry import lookup_backend
+from torch._dynamo.debug_utils import InputReader, cast_to_fp64, clone_inputs_retaining_gradness
+from torch._dynamo.testing import collect_results, reduce_to_scalar_loss, requires_bwd_pass
+
+from assay.stock import accuracy, check, failure, record, settings, text
+
+Request = dict[str, Any]
+HASH = re.compile(r"[0-9a-zA-Z]+")
+
+
+class Invalid(Exception):
+    """The candidate does not work by itself, so it says nothing about a compiler."""
+
+
+class Report:
+    """Says to the worker what happens."""
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+
+    def add(self, **fields: Any) -> None:
+        data = json.dumps(fields).encode() + b"\n"
+        while data:
+            data = data[os.write(self.fd, data) :]
+
+    def stage(self, name: str) -> None:
+        self.add(stage=name)
+
+
+def run(request: Request, fd: int) -> int:
+    """Carry out one request; returns the process's exit code."""
+    report = Report(fd)
+    loaded: text.ReproText | None = None
+    try:
+        report.stage("load")
+        with _invalid_if_it_fails():
+            trial = _load(request, report)
+        loaded = trial.text
+        if request.get("task", "test") == "record":
+            report.stage("eager")
+            with _invalid_if_it_fails():
+                report.add(values=trial.record())
+        else:
+            difference = trial.test()
+            if difference is not None:
+                report.add(
+                    status="failed",
+                    type="AccuracyError",
+                    message=f"{difference['kind']} of {difference['where']} differ",
+                    accuracy=difference,
+                )
+                return 1
+    except Invalid as error:
+        cause = error.__cause__ or error
+        report.add(status="invalid", **failure.describe(cause, loaded))
+        return 1
+    except Exception as error:
+        report.add(status="failed", **failure.describe(error, loaded))
+        return 1
+    report.add(status="passed")
+    return 0
+
+
+@contextlib.contextmanager
+def _invalid_if_it_fails() -> Iterator[None]:
+    try:
+        yield
+    except Invalid:
+        raise
+    except Exception as error:
+        raise Invalid(str(error)) from error
+
+
+# --- Load -----------------------------------------------------------------------------------------
+
+
+def _load(request: Request, report: Report) -> Trial:
+    setup = request.get("setup") or ""
+    if isinstance(setup, list):
+        setup = "\n".join(setup)
+    loaded = text.read(request["file"])
+    if setup:
+        settings.do_not_reuse_graphs()
+    else:
+        check.check(loaded)
+    settings.apply(request.get("config") or [], is_trusted=bool(setup))
+    names = text.execute(loaded, setup)
+    kind = AfterDynamo if loaded.stage == "after_dynamo" else AfterAot
+    return kind(request, report, loaded, names)
+
+
+class _Reader(InputReader):
+    """Stock's reader, but inputs with equal contents stay apart, and a hash is no path."""
+
+    made_up: ClassVar[set[str]] = set()  # those that we have told of
+
+    def __init__(self, save_dir: str | None) -> None:
+        super().__init__(save_dir)
+        if self.store is not None:
+            self.store.storage_cache = None
+
+    def storage(self, storage_hash: str | None, nbytes: int, **options: Any) -> Any:
+        if storage_hash is not None:
+            if not HASH.fullmatch(storage_hash):
+                raise ValueError(f"{storage_hash!r} is not the hash of a storage")
+            self._tell_if_missing(storage_hash)
+        return super().storage(storage_hash, nbytes, **options)
+
+    def _tell_if_missing(self, storage_hash: str) -> None:
+        is_there = self.store and Path(self.store.loc, "storages", storage_hash).exists()
+        if not is_there and storage_hash not in self.made_up:
+            print(f"storage {storage_hash} is missing: its values are made up")
+            self.made_up.add(storage_hash)
+
+
+class Trial:
+    """A loaded file, and the steps that files of all stages share."""
+
+    def __init__(
+        self, request: Request, report: Report, loaded: text.ReproText, names: dict[str, Any]
+    ) -> None:
+        self.request = request
+        self.report = report
+        self.text = loaded
+        self.names = names
+        self.seed_value = int(request.get("seed") or 0)
+        self.checks_accuracy = bool(request.get("accuracy"))
+        self.seed()
+        self.module: torch.nn.Module = names[loaded.main_class]()
+        self.prepare()
+
+    def prepare(self) -> None:
+        """What is still missing before the first step."""
+
+    def seed(self) -> None:
+        torch.manual_seed(self.seed_value)
+
+    def inputs(self) -> list[Any]:
+        """The inputs, made anew: a run may have changed the last ones."""
+        self.seed()
+        with _quiet():
+            reader = _Reader(self.request.get("save_dir"))
+            self.names["load_args"](reader)
+        return reader.args
+
+    def record(self) -> dict[str, Any]:
+        """The eager value of every node."""
+        save_dir = self.request.get("save_dir")
+        if not save_dir:
+            raise Invalid("record needs a save_dir")
+        inputs = self.inputs()
+        self.seed()
+        with self.mode():
+            return record.record(self.text, self.names, self.module, inputs, save_dir)
+
+    def mode(self) -> contextlib.AbstractContextManager[Any]:
+        """The mode in which files of this stage run."""
+        raise NotImplementedError
+
+    def test(self) -> accuracy.Difference | None:
+        """The steps of a trial; the difference, if accuracy was asked for and there is one."""
+        raise NotImplementedError
+
+    def compare(
+        self, expected: Any, result: Any, reference: Any, *, ignore_non_fp: bool
+    ) -> accuracy.Difference | None:
+        self.report.stage("compare")
+        return accuracy.compare(
+            expected,
+            result,
+            reference,
+            tolerance=torch._dynamo.config.repro_tolerance,
+            ignore_non_fp=ignore_non_fp,
+        )
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """The reader warns of inputs that are made up; that is how a request may want them."""
+    logger = logging.getLogger("torch._dynamo")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)
+
+
+# --- After dynamo ---------------------------------------------------------------------------------
+
+
+class AfterDynamo(Trial):
+    """A graph from before autograd: any backend of Dynamo's, forward and backward."""
+
+    def prepare(self) -> None:
+        self.compiler = lookup_backend(self.request.get("backend") or "inductor")
+        self.has_backward = self.request.get("backward", True)
+        if self.checks_accuracy:
+            self.module.eval()  # as stock does: no dropout
+
+    @contextlib.contextmanager
+    def mode(self) -> Iterator[None]:
+        device = "cpu"
+        with torch.amp.autocast(device, enabled=bool(self.request.get("autocast"))):
+            yield
+
+    def test(self) -> accuracy.Difference | None:
+        expected = reference = None
+        if self.checks_accuracy or self.request.get("eager", True):
+            self.report.stage("eager")
+            with _invalid_if_it_fails(), self.mode():
+                expected = self.run(self.module)
+                if self.checks_accuracy:
+                    reference = self.float64()
+                    self.check_eager(expected, reference)
+        self.report.stage("compile")
+        torch._dynamo.reset()
+        compiled = torch._dynamo.optimize(self.staged_compiler())(copy.deepcopy(self.module))
+        if self.checks_accuracy:
+            compiled.eval()
+        with self.mode():
+            result = self.run(compiled, self.report.stage)
+        if not self.checks_accuracy:
+            return None
+        ignore_non_fp = bool(self.request.get("ignore_non_fp"))
+        return self.compare(expected, result, reference, ignore_non_fp=ignore_non_fp)
+
+    def staged_compiler(self) -> Callable[..., Any]:
+        """The backend, saying when it starts and ends: Dynamo calls it within the first run."""
+
+        @functools.wraps(self.compiler)
+        def compiler(*arguments: Any, **options: Any) -> Any:
+            self.report.stage("compile")
+            compiled = self.compiler(*arguments, **options)
+            self.report.stage("run")
+            return compiled
+
+        return compiler
+
+    def run(
+        self,
+        module: torch.nn.Module,
+        stage: Callable[[str], None] = lambda name: None,
+        inputs: list[Any] | None = None,
+    ) -> Any:
+        """Forward and, if something requires grad, backward; outputs and gradients."""
+        # collect_results looks at the gradients of all inputs, also of those that keep none.
+        warnings.filterwarnings(
+            "ignore", message="The .grad attribute of a Tensor that is not a leaf"
+        )
+        module = copy.deepcopy(module)
+        module.zero_grad(True)
+        inputs = self.inputs() if inputs is None else inputs
+        self.seed()
+        output = module(*inputs)
+        if not self.has_backward:
+            return output
+        if requires_bwd_pass(output):
+            stage("backward")
+            reduce_to_scalar_loss(output).backward()
+        return collect_results(module, output, None, inputs)
+
+    def float64(self) -> Any:
+        """Eager's results in float64, or None where that cannot be had (as stock does)."""
+        if not torch._dynamo.config.same_two_models_use_fp64:
+            return None
+        is_grad_enabled = torch.is_grad_enabled()
+        try:
+            graph = torch.fx.symbolic_trace(self.module)  # the cast needs a graph
+            torch.set_grad_enabled(is_grad_enabled)
+            inputs = clone_inputs_retaining_gradness(self.inputs())
+            model, inputs = cast_to_fp64(copy.deepcopy(graph), inputs)
+            return self.run(model, inputs=inputs)
+        except Exception as error:
+            print(f"no float64 reference: {error}")
+            return None
+        finally:
+            torch.set_grad_enabled(is_grad_enabled)
+
+    def check_eager(self, expected: Any, reference: Any) -> None:
+        """A program that disagrees with itself cannot be compared with."""
+        again = self.run(self.module)
+        found = accuracy.compare(
+            expected,
+            again,
+            reference,
+            tolerance=torch._dynamo.config.repro_tolerance,
+            ignore_non_fp=False,
+        )
+        if found is not None:
+            raise Invalid(f"eager itself failed: {found['kind']} of {found['where']} differ")
+
+
+# --- After aot ------------------------------------------------------------------------------------
+
+
+class AfterAot(Trial):
+    """A graph of ATen operators: inductor's own compiler, without gradients."""
+
+    def mode(self) -> contextlib.AbstractContextManager[Any]:
+        return torch.no_grad()
+
+    def test(self) -> accuracy.Difference | None:
+        with self.mode():
+            self.report.stage("eager")
+            with _invalid_if_it_fails():
+                expected = reference = None
+                if self.checks_accuracy or self.request.get("eager", True):
+                    expected = self.eager()
+                graph = self.trace()
+                if self.checks_accuracy:
+                    reference = self.float64(graph)
+            self.report.stage("compile")
+            compiled = self.compile(graph)
+            inputs = self.inputs()
+            self.seed()
+            self.report.stage("run")
+            boxed = getattr(compiled, "_boxed_call", False)
+            result = compiled(inputs) if boxed else compiled(*inputs)
+            if not self.checks_accuracy:
+                return None
+            is_strict = bool(self.request.get("strict"))
+            ignore_non_fp = bool(self.request.get("ignore_non_fp")) or not is_strict
+            return self.compare(expected, result, reference, ignore_non_fp=ignore_non_fp)
+
+    def eager(self) -> Any:
+        inputs = self.inputs()
+        self.seed()
+        result = self.module(*inputs)
+        if not isinstance(result, tuple | list):
+            raise Invalid(f"the graph returns a {type(result).__name__}, not a tuple")
+        if any(isinstance(item, tuple | list) for item in result):
+            raise Invalid("the graph returns a tuple of tuples")
+        return result
+
+    def trace(self) -> torch.fx.GraphModule:
+        """The graph with metadata, as inductor takes it."""
+        from torch.fx.experimental.proxy_tensor import make_fx
+
+        if any(True for _ in self.module.parameters()):
+            raise Invalid("a graph from after aot has no parameters")
+        inputs = self.inputs()
+        self.seed()
+        return make_fx(self.module, tracing_mode=self.text.tracing_mode)(*inputs)
+
+    def compile(self, graph: torch.fx.GraphModule) -> Callable[..., Any]:
+        from torch._dynamo.repro.after_aot import _get_compile_args
+
+        backend = self.request.get("backend") or "inductor"
+        graph = copy.deepcopy(graph)
+        inputs = _get_compile_args(graph, self.inputs())
+        if backend != "inductor":
+            return lookup_backend(backend)(graph, inputs)
+        from torch._inductor.compile_fx import compile_fx_inner
+
+        return compile_fx_inner(graph, inputs)
+
+    def float64(self, graph: torch.fx.GraphModule) -> Any:
+        """Eager's results in float64; without them only a strict comparison says something."""
+        try:
+            model, inputs = cast_to_fp64(copy.deepcopy(graph), self.inputs())
+            self.seed()
+            return model(*inputs)
+        except Exception as error:
+            if not self.request.get("strict"):
+                raise Invalid(f"no float64 reference: {error}") from error
+            print(f"no float64 reference: {error}")
+            return None

@@ -1,0 +1,284 @@
+"""The loop on one connection: a process per trial, its limits, and what was seen of it.
+
+A worker judges nothing and never runs an operator: it must stay fit for forking.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import faulthandler
+import json
+import os
+import resource
+import select
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from assay.stock import cache, process
+
+Json = dict[str, Any]
+
+POLL_SECONDS = 0.1  # how often the CPU time of a running trial is looked at
+CHUNK = 1 << 16
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one trial may use; None is no limit."""
+
+    wall: float | None = 300.0
+    cpu: float | None = None
+    memory: int | None = None
+    output: int = 1 << 16
+
+    @staticmethod
+    def of(request: Json) -> Limits:
+        """Those of a request; raises ``TypeError`` or ``ValueError`` for what is no limit."""
+        kinds = {"wall": float, "cpu": float, "memory": int, "output": int}
+        given = {name: kinds[name](value) for name, value in _limits(request) if value is not None}
+        return Limits(**given)
+
+
+def _limits(request: Json) -> list[tuple[str, Any]]:
+    given = request.get("limits") or {}
+    return [(name, given.get(name)) for name in ("wall", "cpu", "memory", "output")]
+
+
+class Abandoned(Exception):
+    """The connection ended during a trial."""
+
+
+class Pipe:
+    """One direction out of a trial; the worker reads it without ever waiting for it."""
+
+    def __init__(self) -> None:
+        self.source, self.sink = os.pipe()
+        os.set_blocking(self.source, False)
+        self.is_open = True
+        self.has_sink = True
+
+    def read(self) -> bytes:
+        """What has arrived; at the end of the stream the pipe is closed."""
+        data = b""
+        try:
+            while part := os.read(self.source, CHUNK):
+                data += part
+        except BlockingIOError:
+            return data
+        self.close()
+        return data
+
+    def close_sink(self) -> None:
+        """The trial's end, once it has its own copy of it."""
+        if self.has_sink:
+            os.close(self.sink)
+            self.has_sink = False
+
+    def close(self) -> None:
+        """The worker's end."""
+        if self.is_open:
+            os.close(self.source)
+            self.is_open = False
+
+
+class Report:
+    """What the trial's process says of itself: JSON lines, of which later ones add to earlier."""
+
+    def __init__(self) -> None:
+        self.fields: Json = {}
+        self.rest = b""
+
+    def feed(self, data: bytes) -> None:
+        *lines, self.rest = (self.rest + data).split(b"\n")
+        for line in lines:
+            with contextlib.suppress(ValueError):  # a process gone mad may write here too
+                self.fields.update(json.loads(line))
+
+
+class Worker:
+    """Serves one connection until its end."""
+
+    def __init__(self, connection: socket.socket, seconds: float) -> None:
+        self.connection = connection
+        self.seconds = seconds
+        cache_directory = Path(os.environ["TORCHINDUCTOR_CACHE_DIR"])
+        cache_directory.mkdir(parents=True, exist_ok=True)
+        self.directory = tempfile.mkdtemp(prefix="trials_", dir=cache_directory)
+
+    def run(self) -> None:
+        """Say that we are ready, then answer one request after the other."""
+        import torch
+
+        process.adopt_orphans()
+        try:
+            self._send({"ready": True, "torch": torch.__version__, "seconds": self.seconds})
+            for line in self._lines():
+                answer = self._answer(line)
+                if answer is not None:
+                    self._send(answer)
+        except (Abandoned, BrokenPipeError, ConnectionResetError):
+            pass  # whoever asked is gone
+        finally:
+            process.kill_children()
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+    def _lines(self) -> Iterator[bytes]:
+        rest = b""
+        while data := self.connection.recv(CHUNK):
+            if b"\n" not in data:
+                rest += data
+                continue
+            first, *others = data.split(b"\n")
+            *lines, rest = [rest + first, *others]
+            yield from lines
+
+    def _send(self, message: Json) -> None:
+        self.connection.sendall(json.dumps(message).encode() + b"\n")
+
+    def _answer(self, line: bytes) -> Json | None:
+        try:
+            request = json.loads(line)
+            if "cancel" in request:  # its trial has been answered
+                return None
+            limits = Limits.of(request)
+        except (ValueError, AttributeError, TypeError) as error:
+            return {"id": None, "error": f"not a request: {error}"}
+        try:
+            return {"id": request.get("id"), **self._trial(request, limits)}
+        except OSError as error:
+            process.kill_children()
+            return {"id": request.get("id"), "error": f"cannot start a process: {error}"}
+
+    def _trial(self, request: Json, limits: Limits) -> Json:
+        temporary = Path(tempfile.mkdtemp(dir=self.directory))
+        output, report = Pipe(), Pipe()
+        start = time.monotonic()
+        try:
+            pid = os.fork()
+            if pid == 0:
+                self._be_the_trial(request, limits, output, report, temporary)
+            output.close_sink()
+            report.close_sink()
+            return self._watch(pid, limits, output, report, start)
+        finally:
+            for pipe in (output, report):
+                pipe.close_sink()
+                pipe.close()
+            shutil.rmtree(temporary, ignore_errors=True)
+
+    def _be_the_trial(
+        self, request: Json, limits: Limits, output: Pipe, report: Pipe, temporary: Path
+    ) -> None:
+        """The child's side; does not return."""
+        status = 70
+        try:
+            process.die_with(os.getppid())
+            os.setpgid(0, 0)
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            self.connection.close()
+            null = os.open(os.devnull, os.O_RDONLY)
+            for number, fd in enumerate((null, output.sink, output.sink)):
+                os.dup2(fd, number)
+            faulthandler.enable(2)
+            tempfile.tempdir = os.environ["TMPDIR"] = str(temporary)
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            if limits.memory is not None:
+                space = process.virtual_bytes() + limits.memory
+                resource.setrlimit(resource.RLIMIT_AS, (space, space))
+            from assay.stock import trial
+
+            status = trial.run(request, report.sink)
+        except BaseException:  # ours, not the candidate's: the answer shows it
+            traceback.print_exc()
+        finally:
+            _flush()
+            os._exit(status)
+
+    def _watch(self, pid: int, limits: Limits, output: Pipe, report: Pipe, start: float) -> Json:
+        """Follow a trial to its end, or end it at a limit or when nobody listens any more."""
+        tail = bytearray()
+        said = Report()
+        limit = None
+        is_abandoned = False
+        pidfd = os.pidfd_open(pid)
+        poll = select.poll()
+        poll.register(pidfd, select.POLLIN)
+        poll.register(self.connection, select.POLLIN | select.POLLRDHUP)
+        for pipe in (output, report):
+            poll.register(pipe.source, select.POLLIN)
+
+        def drain() -> None:
+            for pipe in (output, report):
+                if not pipe.is_open:
+                    continue
+                data = pipe.read()
+                if not pipe.is_open:
+                    poll.unregister(pipe.source)
+                if pipe is report:
+                    said.feed(data)
+                else:
+                    tail.extend(data)
+                    del tail[: max(0, len(tail) - limits.output)]
+
+        try:
+            while True:
+                wait = POLL_SECONDS
+                if limits.wall is not None:
+                    wait = min(wait, max(0.0, start + limits.wall - time.monotonic()))
+                ready = dict(poll.poll(wait * 1000 + 1))
+                drain()
+                if pidfd in ready:
+                    break
+                heard = ready.get(self.connection.fileno(), 0)
+                is_abandoned = bool(heard & select.POLLRDHUP)
+                if heard:  # a message during a trial asks for its end
+                    break
+                if limits.wall is not None and time.monotonic() - start >= limits.wall:
+                    limit = "wall"
+                    break
+                if limits.cpu is not None and process.cpu_seconds(pid) >= limits.cpu:
+                    limit = "cpu"
+                    break
+        finally:
+            os.close(pidfd)
+            # Before it is waited for: until then nobody else can have its number.
+            process.kill_group(pid)
+        # When it is killed within the fork, it has no group yet.
+        os.kill(pid, signal.SIGKILL)
+        _, status, usage = os.wait4(pid, 0)
+        seconds = time.monotonic() - start
+        orphans = process.kill_children()
+        drain()
+        if is_abandoned:
+            raise Abandoned
+        code = os.waitstatus_to_exitcode(status)
+        if code != 0:
+            cache.remove_half_built()
+        return {
+            "exit": code if code >= 0 else None,
+            "signal": -code if code < 0 else None,
+            "limit": limit,
+            "seconds": seconds,
+            "cpu_seconds": usage.ru_utime + usage.ru_stime + orphans,
+            "peak_bytes": usage.ru_maxrss * 1024,
+            "output": tail.decode(errors="replace"),
+            "report": said.fields,
+        }
+
+
+def _flush() -> None:
+    """What Python and C still hold of the output: the exit that follows writes nothing."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    ctypes.CDLL(None).fflush(None)

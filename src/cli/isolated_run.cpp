@@ -1,0 +1,118 @@
+// `assay run FILE --isolated`, `--accuracy`, `--stack torch`: the run is a trial in a process of
+// its own, and what is printed is its verdict.
+#include <ATen/Parallel.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "assay/error.h"
+#include "backends/registry.h"
+#include "cli/commands.h"
+#include "cli/signature_json.h"
+#include "cli/stock_server.h"
+#include "cli/terminal.h"
+#include "repro/inputs.h"
+#include "repro/repro_file.h"
+#include "repro/write.h"
+#include "sandbox/server.h"
+#include "sandbox/signature.h"
+
+namespace assay::cli {
+
+namespace {
+
+using sandbox::Outcome;
+using sandbox::Signature;
+using sandbox::Verdict;
+
+sandbox::Trial make_trial(const RunCommand& command, const repro::ReproFile& file) {
+  sandbox::Trial trial;
+  trial.file = repro::print_repro_file(file);
+  const auto directory =
+      command.save_directory ? command.save_directory : repro::storage_directory(file);
+  if (directory) trial.save_directory = std::filesystem::absolute(*directory).string();
+  trial.backend = command.backend;
+  trial.accuracy = command.accuracy;
+  trial.strict_accuracy = file.accuracy == "'strict'";
+  trial.autocast = command.autocast || file.autocast;
+  trial.inject = command.inject.value_or("");
+  trial.seed = command.seed;
+  if (command.timeout) {
+    trial.limits.wall_seconds = *command.timeout;
+    trial.limits.cpu_seconds = 4 * *command.timeout;
+  }
+  return trial;
+}
+
+void print_verdict(const RunCommand& command, const Signature& signature, const Outcome& outcome) {
+  if (command.json) {
+    const nlohmann::json report = {
+        {"status", signature.verdict == Verdict::passed ? "ok" : "failed"},
+        {"backend", command.backend},
+        {"stack", command.stack},
+        {"accuracy", command.accuracy},
+        {"signature", to_json(signature)},
+        {"message", outcome.report.message},
+        {"node", outcome.report.node},
+        {"where", outcome.report.accuracy_where},
+        {"error", outcome.report.error},
+        {"tolerance", outcome.report.tolerance},
+        {"seconds", outcome.seconds},
+        {"peak_bytes", outcome.peak_bytes},
+        {"output", outcome.output}};
+    using Handler = nlohmann::json::error_handler_t;
+    std::printf("%s\n", report.dump(2, ' ', false, Handler::replace).c_str());
+    return;
+  }
+  if (signature.verdict == Verdict::passed) {
+    std::printf("%s %s in %.2f s\n", command.backend.c_str(),
+                command.accuracy ? "gives what eager gives" : "runs", outcome.seconds);
+    return;
+  }
+  if (signature.verdict == Verdict::invalid) {
+    std::printf("Eager itself failed, so this is no fault of the compiler:\n  %s\n",
+                outcome.report.message.c_str());
+    return;
+  }
+  std::printf("%s %s\n", bold("failed:").c_str(), sandbox::describe(signature).c_str());
+  if (!outcome.report.message.empty()) std::printf("  %s\n", outcome.report.message.c_str());
+  if (!outcome.output.empty()) std::printf("what it printed last:\n%s\n", outcome.output.c_str());
+}
+
+}  // namespace
+
+int run_isolated(RunCommand command) {
+  at::set_num_threads(1);  // the server is forked from here
+  const bool is_stock = command.stack == "torch";
+  const repro::ReproFile file = repro::read_repro_file(command.file);
+  if (command.backend.empty()) command.backend = file.backend;
+  if (command.backend.empty()) command.backend = is_stock ? "inductor" : "aot_eager";
+  if (!is_stock) backends::find_backend(command.backend);
+  sandbox::Trial trial = make_trial(command, file);
+  const std::filesystem::path scratch =
+      std::filesystem::temp_directory_path() / ("assay_run_" + std::to_string(getpid()));
+  if (is_stock) add_stock_settings(file, command.trust, trial);
+  sandbox::ServerPool pool(
+      is_stock ? start_stock_server(scratch, command.backend) : sandbox::fork_server(), 1);
+  Outcome outcome;
+  if (command.accuracy) {
+    // First eager against itself: what is not repeatable cannot be compared.
+    sandbox::Trial eager = trial;
+    eager.backend = "eager";
+    eager.inject.clear();
+    outcome = pool.run(eager);
+  }
+  Signature signature = sandbox::classify(outcome);
+  if (command.accuracy && signature.verdict != Verdict::passed) {
+    signature.verdict = Verdict::invalid;
+  } else {
+    outcome = pool.run(trial);
+    signature = sandbox::classify(outcome);
+  }
+  print_verdict(command, signature, outcome);
+  std::error_code ignored;
+  std::filesystem::remove_all(scratch, ignored);
+  return signature.verdict == Verdict::passed ? 0 : 1;
+}
+
+}  // namespace assay::cli

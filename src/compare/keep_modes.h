@@ -1,0 +1,26 @@
+/// \file Gradients off for a while, and modes that a graph enters left behind at the end.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/GradMode.h>
+
+namespace assay::compare {
+
+/// Gradient mode is off until it dies; then that and autocast are as they were, even if only the
+/// first half of a graph ran, which entered autocast and did not come to leave it.
+class KeepModes {
+ public:
+  KeepModes();
+  ~KeepModes();
+  KeepModes(const KeepModes&) = delete;
+  KeepModes& operator=(const KeepModes&) = delete;
+
+ private:
+  c10::AutoGradMode no_grad_{false};
+  bool enabled_;
+  at::ScalarType dtype_;
+  bool cache_;
+  int nesting_;
+};
+
+}  // namespace assay::compare

@@ -1,0 +1,217 @@
+#include "compare/models.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/add.h>
+#include <ATen/ops/view_as_real.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <mutex>
+
+#include "assay/error.h"
+#include "aten/input_copies.h"
+#include "aten/rng_state.h"
+#include "aten/runner.h"
+#include "compare/fp64.h"
+#include "compare/tensor_trees.h"
+
+namespace assay::compare {
+
+namespace {
+
+using at::Tensor;
+using aten::Value;
+
+// Starts every run from one state of the default generator, and leaves it as it was.
+class SameRandomNumbers {
+ public:
+  explicit SameRandomNumbers(std::optional<std::uint64_t> seed) : seed_(seed) {
+    const std::lock_guard lock(generator_.mutex());
+    state_ = generator_.get_state();
+  }
+
+  void start() {
+    const std::lock_guard lock(generator_.mutex());
+    if (seed_) {
+      generator_.set_current_seed(*seed_);
+    } else {
+      generator_.set_state(state_);
+    }
+  }
+
+ private:
+  aten::KeepGenerator keep_;
+  at::Generator generator_ = at::detail::getDefaultCPUGenerator();
+  std::optional<std::uint64_t> seed_;
+  Tensor state_;
+};
+
+Results run_graph(const graph::Graph& graph, const std::vector<Value>& inputs, bool only_forward,
+                  SameRandomNumbers& random) {
+  random.start();
+  const aten::GraphRunner runner(graph);
+  random.start();
+  return run_fwd_maybe_bwd([&](std::vector<Value> values) { return runner.run(std::move(values)); },
+                           inputs, only_forward);
+}
+
+bool is_about_numbers(const Comparison& found) {
+  return !found.same &&
+         (found.kind == Comparison::Kind::values || found.kind == Comparison::Kind::nan);
+}
+
+// Runs something that may fail for reasons of the program; the reason, or nothing.
+std::string error_of(const std::function<void()>& run) {
+  try {
+    run();
+    return {};
+  } catch (const InternalError&) {
+    throw;
+  } catch (const c10::Error& error) {
+    return error.what_without_backtrace();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
+
+Value named(const graph::Graph& graph, const std::vector<Value>& values) {
+  Value dict;
+  dict.kind = Value::Kind::dict;
+  const auto placeholders = graph.placeholders();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    dict.keys.push_back(placeholders[i]->name());
+    dict.items.push_back(values[i]);
+  }
+  return dict;
+}
+
+Comparison compare_results(const graph::Graph& graph, const Results& reference,
+                           const Results& result, const Results* fp64,
+                           const TwoModelsOptions& options) {
+  const auto compare = [&](const std::string& part, auto&& get) {
+    const Value judge = fp64 == nullptr ? Value() : get(*fp64);
+    Comparison found =
+        same(get(reference), get(result), fp64 == nullptr ? nullptr : &judge, options.same);
+    if (!found.same) found.where = part + found.where;
+    return found;
+  };
+  Comparison total = compare("output", [](const Results& run) { return run.output; });
+  // The first difference counts; without one, what had to be judged.
+  const auto add = [&](Comparison next) {
+    const bool was_judged = total.tolerance > 0 || total.compiled_is_closer;
+    if (!next.same || !was_judged) total = std::move(next);
+  };
+  if (total.same && !options.only_forward) {
+    add(compare("gradient", [&](const Results& run) { return named(graph, run.gradients); }));
+  }
+  if (total.same) {
+    add(compare("input", [&](const Results& run) { return named(graph, run.inputs); }));
+  }
+  return total;
+}
+
+}  // namespace
+
+std::vector<Value> clone_inputs_retaining_gradness(const std::vector<Value>& inputs) {
+  std::vector<Value> tensors;
+  for (const Value& input : inputs) {
+    for_each_tensor(input,
+                    [&](const Tensor& tensor) { tensors.emplace_back(c10::IValue(tensor)); });
+  }
+  const std::vector<Value> copies = aten::copy_inputs(tensors);
+  std::size_t next = 0;
+  std::vector<Value> made;
+  made.reserve(inputs.size());
+  for (const Value& input : inputs) {
+    made.push_back(
+        map_tensors(input, [&](const Tensor&) { return copies[next++].leaf.toTensor(); }));
+  }
+  return made;
+}
+
+bool requires_bwd_pass(const Value& value) {
+  bool found = false;
+  for_each_tensor(value, [&](const Tensor& tensor) { found = found || tensor.requires_grad(); });
+  return found;
+}
+
+Tensor reduce_to_scalar_loss(const Value& value) {
+  if (value.is_tensor()) {
+    const Tensor& tensor = value.leaf.toTensor();
+    if (!tensor.defined()) return {};
+    const Tensor numbers = tensor.is_complex() ? at::view_as_real(tensor) : tensor;
+    // An empty tensor has no mean, but it is no reason for the whole loss to be NaN.
+    return numbers.sum().div(std::max<std::int64_t>(tensor.numel(), 1));
+  }
+  const bool is_list = value.is_leaf() && (value.leaf.isList() || value.leaf.isTuple());
+  const std::vector<Value> items = is_list ? aten::unpack(value) : value.items;
+  Tensor sum;
+  for (const Value& item : items) {
+    const Tensor part = reduce_to_scalar_loss(item);
+    if (part.defined()) sum = sum.defined() ? at::add(sum, part) : part;
+  }
+  if (!sum.defined()) return {};
+  return sum.div(static_cast<std::int64_t>(items.size()));
+}
+
+Results collect_results(Value output, std::vector<Value> inputs) {
+  Results results;
+  results.output = std::move(output);
+  for (const Value& input : inputs) {
+    results.gradients.push_back(map_tensors(input, [](const Tensor& tensor) {
+      if (!tensor.requires_grad()) return Tensor();
+      const Tensor& gradient = tensor.grad();
+      return gradient.defined() ? gradient : at::zeros_like(tensor.detach());
+    }));
+  }
+  results.inputs = std::move(inputs);
+  return results;
+}
+
+Results run_fwd_maybe_bwd(const Callable& program, const std::vector<Value>& inputs,
+                          bool only_forward) {
+  std::vector<Value> copies = clone_inputs_retaining_gradness(inputs);
+  for (const Value& copy : copies) {
+    for_each_tensor(copy, [](const Tensor& tensor) {
+      if (tensor.requires_grad() && !tensor.is_leaf()) tensor.retain_grad();
+    });
+  }
+  Value output = program(copies);
+  if (!only_forward && requires_bwd_pass(output)) reduce_to_scalar_loss(output).backward();
+  return collect_results(std::move(output), std::move(copies));
+}
+
+TwoModels same_two_models(const graph::Graph& graph, const Callable& compiled,
+                          const std::vector<Value>& inputs, const TwoModelsOptions& options) {
+  TwoModels found;
+  SameRandomNumbers random(options.seed);
+  Results reference;
+  found.eager_error =
+      error_of([&] { reference = run_graph(graph, inputs, options.only_forward, random); });
+  found.eager_failed = !found.eager_error.empty();
+  if (found.eager_failed) return found;
+
+  random.start();
+  const Results result = run_fwd_maybe_bwd(compiled, inputs, options.only_forward);
+  found.comparison = compare_results(graph, reference, result, nullptr, options);
+  // What is close needs no judge, and most programs are close.
+  const bool is_wanted = options.use_fp64 && is_about_numbers(found.comparison);
+  if (!is_wanted && !options.require_fp64) return found;
+
+  Results fp64;
+  found.fp64_error = error_of([&] {
+    const Fp64Program program = cast_to_fp64(graph, inputs);
+    fp64 = run_graph(*program.graph, program.inputs, options.only_forward, random);
+  });
+  found.has_fp64_reference = found.fp64_error.empty();
+  if (found.has_fp64_reference) {
+    found.comparison = compare_results(graph, reference, result, &fp64, options);
+  } else if (options.require_fp64) {
+    throw UserError("the float64 reference cannot be computed: " + found.fp64_error,
+                    "compare without it (require_fp64 off)");
+  }
+  return found;
+}
+
+}  // namespace assay::compare

@@ -1,0 +1,1 @@
+"""Comparing results and programs, against what stock PyTorch says."""

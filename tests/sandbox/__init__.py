@@ -1,0 +1,1 @@
+"""Tests of the sandbox, and a client of its servers."""

@@ -1,0 +1,612 @@
+"""The trial server with stock PyTorch: what it answers, and what it survives."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from sandbox.stock_client import Connection, Server
+from torch.utils._content_store import ContentStoreReader
+
+Answer = dict[str, Any]
+
+AFTER_DYNAMO = """
+import torch
+from torch import tensor, device
+torch._inductor.config.cpp.threads = 3
+from torch.nn import *
+class Repro(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer('scale', torch.tensor(0.5, dtype=torch.float32))
+
+    def forward(self, L_x_ : torch.Tensor, L_w_ : torch.nn.parameter.Parameter):
+        l_x_ = L_x_
+        l_w_ = L_w_
+        mm = torch.mm(l_x_, l_w_);  l_x_ = l_w_ = None
+        scale = self.scale
+        mul = mm * scale;  mm = scale = None
+        relu = torch.relu(mul);  mul = None
+        return (relu,)
+
+mod = Repro()
+
+def load_args(reader):
+    buf0 = reader.storage(None, 64)
+    reader.tensor(buf0, (4, 4), is_leaf=True)  # L_x_
+    buf1 = reader.storage(None, 64)
+    reader.tensor(buf1, (4, 4), requires_grad=True, is_leaf=True)  # L_w_
+load_args._version = 0
+
+if __name__ == '__main__':
+    from torch._dynamo.repro.after_dynamo import run_repro
+    run_repro(mod, load_args, accuracy=False, command='run',
+        save_dir=None, autocast=False, backend='inductor')
+"""
+
+AFTER_AOT = """
+import os
+os.environ['TORCHINDUCTOR_CACHE_DIR'] = '/nowhere'
+import torch
+from torch import tensor, device
+
+class Repro(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+
+    def forward(self, x: "f32[4, 4][4, 1]cpu", y: "f32[4, 4][4, 1]cpu"):
+        sin: "f32[4, 4][4, 1]cpu" = torch.ops.aten.sin.default(x);  x = None
+        relu: "f32[4, 4][4, 1]cpu" = torch.ops.aten.relu.default(sin);  sin = None
+        permute = torch.ops.aten.permute.default(relu, [1, 0]);  relu = None
+        expand = torch.ops.aten.expand.default(permute, [2, 4, 4])
+        add = torch.ops.aten.add.Tensor(permute, y);  permute = y = None
+        return (add, expand)
+
+def load_args(reader):
+    buf0 = reader.storage(None, 64)
+    reader.tensor(buf0, (4, 4), is_leaf=True)  # x
+    buf1 = reader.storage(None, 64)
+    reader.tensor(buf1, (4, 4), is_leaf=True)  # y
+load_args._version = 0
+
+mod = Repro()
+
+if __name__ == '__main__':
+    from torch._dynamo.repro.after_aot import run_repro
+    with torch.no_grad():
+        run_repro(mod, load_args, accuracy=False, command='run', save_dir=None,
+            tracing_mode='real', check_str=None)
+"""
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "stock"
+STOCK_FILES = sorted(
+    file
+    for model in ("linear_layernorm_relu", "dynamic_mlp")
+    for file in (FIXTURES / model).glob("*.py")
+)
+BUG = "torch._inductor.config.cpp.inject_relu_bug_TESTING_ONLY"
+WALL = {"wall": 120.0}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with Server(tmp_path_factory.mktemp("inductor"), workers=2) as server:
+        yield server
+
+
+@pytest.fixture
+def connection(server: Server) -> Connection:
+    return server.connections[0]
+
+
+def backend(body: str) -> str:
+    """Lines that register a backend ``mine``, whose compiled function does what ``body`` says."""
+    return f"""
+import ctypes, os, sys, time, torch, subprocess
+from torch._dynamo import register_backend
+@register_backend(name="mine")
+def mine(graph, inputs):
+    def run(*inputs):
+        {body}
+        return graph(*inputs)
+    return run
+"""
+
+
+def test_ready(server: Server) -> None:
+    for ready in server.ready:
+        assert ready["ready"] is True
+        assert ready["torch"] == torch.__version__
+        assert ready["seconds"] > 0
+
+
+# --- What a compiler does -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("file", "last_stage"),
+    [(AFTER_DYNAMO, "compare"), (AFTER_AOT, "compare")],
+    ids=["dynamo", "aot"],
+)
+def test_passes(connection: Connection, file: str, last_stage: str) -> None:
+    answer = connection.ask(file, backend="inductor", accuracy=True, limits=WALL)
+    assert answer["report"] == {"stage": last_stage, "status": "passed"}, answer
+    assert (answer["exit"], answer["signal"], answer["limit"]) == (0, None, None)
+    assert 0 < answer["cpu_seconds"] <= answer["seconds"] * 2
+    assert answer["peak_bytes"] > 1 << 20
+
+
+def test_stages_end_with_backward(connection: Connection) -> None:
+    asked = {"backend": "aot_eager", "limits": WALL}
+    assert connection.ask(AFTER_DYNAMO, **asked)["report"]["stage"] == "backward"
+    assert connection.ask(AFTER_DYNAMO, backward=False, **asked)["report"]["stage"] == "run"
+
+
+@pytest.mark.parametrize("file", [AFTER_DYNAMO, AFTER_AOT], ids=["dynamo", "aot"])
+def test_compile_error(connection: Connection, file: str) -> None:
+    answer = connection.ask(file, config=[[BUG, "compile_error"]], limits=WALL)
+    report = answer["report"]
+    assert report["status"] == "failed"
+    assert report["stage"] == "compile"
+    assert report["type"] == "torch._inductor.exc.CppCompileError"
+    assert report["message"].startswith("C++ compile error: ")
+    assert "\n" not in report["message"]  # the command and all errors are in the stack
+    assert "compile error!" in report["stack"]
+    assert (answer["exit"], answer["signal"]) == (1, None)
+
+
+@pytest.mark.parametrize("file", [AFTER_DYNAMO, AFTER_AOT], ids=["dynamo", "aot"])
+def test_runtime_error(connection: Connection, file: str) -> None:
+    answer = connection.ask(file, config=[[BUG, "runtime_error"]], limits=WALL)
+    assert answer["report"]["stage"] == "run"
+    # Thrown out of a kernel that may not throw: the process is aborted.
+    assert answer["signal"] == signal.SIGABRT or answer["report"]["status"] == "failed"
+
+
+@pytest.mark.parametrize("file", [AFTER_DYNAMO, AFTER_AOT], ids=["dynamo", "aot"])
+def test_accuracy(connection: Connection, file: str) -> None:
+    asked = {"config": [[BUG, "accuracy"]], "limits": WALL}
+    assert connection.ask(file, **asked)["report"]["status"] == "passed"
+    report = connection.ask(file, accuracy=True, **asked)["report"]
+    assert (report["status"], report["stage"]) == ("failed", "compare")
+    found = report["accuracy"]
+    assert found["kind"] == "values"
+    assert found["where"].startswith("output[0]")
+    assert 0.5 < found["error"] < 2
+    assert 0 < found["tolerance"] < 0.01
+
+
+@pytest.mark.parametrize(
+    ("kind", "result"),
+    [
+        ("nan", "[out[0] * float('nan'), out[1]]"),
+        ("dtype", "[out[0].double(), out[1]]"),
+        ("shape", "[out[0][:1], out[1]]"),
+        ("structure", "out[:1]"),
+        ("structure", "[None, out[1]]"),
+    ],
+)
+def test_kinds_of_differences(connection: Connection, kind: str, result: str) -> None:
+    setup = backend(f"out = graph(*inputs); return {result}")
+    asked = {"backend": "mine", "setup": setup, "accuracy": True, "limits": WALL}
+    report = connection.ask(AFTER_AOT, **asked)["report"]
+    assert (report["status"], report["stage"]) == ("failed", "compare")
+    assert report["accuracy"]["kind"] == kind
+
+
+def test_autocast(connection: Connection) -> None:
+    setup = backend("out = graph(*inputs); print(out[0].dtype); return out")
+    asked = {"backend": "mine", "setup": setup, "accuracy": True, "limits": WALL}
+    assert "torch.bfloat16" not in connection.ask(AFTER_DYNAMO, **asked)["output"]
+    answer = connection.ask(AFTER_DYNAMO, autocast=True, **asked)
+    assert answer["report"]["status"] == "passed"
+    assert "torch.bfloat16" in answer["output"]
+
+
+@pytest.mark.parametrize("file", [AFTER_DYNAMO, AFTER_AOT], ids=["dynamo", "aot"])
+def test_lowering_names_its_operator(connection: Connection, file: str) -> None:
+    setup = """
+import torch
+from torch._inductor.lowering import lowerings
+def broken(*args, **kwargs):
+    raise ValueError("not today")
+lowerings[torch.ops.aten.relu.default] = broken
+"""
+    report = connection.ask(file, setup=setup, limits=WALL)["report"]
+    assert report["stage"] == "compile"
+    assert report["type"] == "torch._inductor.exc.LoweringException"
+    assert report["message"] == "ValueError: not today"
+    assert report["operator"] == "torch.ops.aten.relu.default"
+    assert report["suspects"] == ["relu"]
+
+
+def test_exception_of_a_backend(connection: Connection) -> None:
+    setup = backend("raise KeyError('lost')")
+    report = connection.ask(AFTER_DYNAMO, backend="mine", setup=setup, limits=WALL)["report"]
+    assert (report["status"], report["stage"], report["type"]) == ("failed", "run", "KeyError")
+    assert "lost" in report["stack"]
+
+
+# --- What is no fault of a compiler's -------------------------------------------------------------
+
+
+def test_eager_failure_is_invalid(connection: Connection) -> None:
+    file = AFTER_AOT.replace("[1, 0]", "[1, 5]")
+    report = connection.ask(file, limits=WALL)["report"]
+    assert (report["status"], report["stage"]) == ("invalid", "eager")
+    assert report["type"] == "IndexError"
+
+
+def test_syntax_error_is_invalid(connection: Connection) -> None:
+    report = connection.ask("class <lambda>:", limits=WALL)["report"]
+    assert (report["status"], report["stage"], report["type"]) == ("invalid", "load", "SyntaxError")
+
+
+def test_unknown_backend_is_invalid(connection: Connection) -> None:
+    report = connection.ask(AFTER_DYNAMO, backend="no_such", limits=WALL)["report"]
+    assert (report["status"], report["stage"]) == ("invalid", "load")
+    assert "no_such" in report["message"]
+
+
+def test_not_a_request(connection: Connection) -> None:
+    connection.socket.sendall(b"hello\n")
+    assert "not a request" in connection.read()["error"]
+    assert "not a request" in connection.ask_anything(limits={"wall": "long"})["error"]
+    assert connection.ask(AFTER_AOT, backend="eager", limits=WALL)["exit"] == 0
+
+
+# --- Limits ---------------------------------------------------------------------------------------
+
+
+def test_hang(connection: Connection) -> None:
+    setup = backend("time.sleep(1000)")
+    limits = {"wall": 1.5, "cpu": 100.0}
+    answer = connection.ask(AFTER_DYNAMO, backend="mine", setup=setup, limits=limits)
+    assert (answer["exit"], answer["signal"], answer["limit"]) == (None, signal.SIGKILL, "wall")
+    assert answer["report"] == {"stage": "run"}
+    assert 1.5 <= answer["seconds"] < 15
+
+
+def test_cpu_limit_counts_processes_below(connection: Connection) -> None:
+    setup = backend("subprocess.run([sys.executable, '-c', 'while True: pass'])")
+    limits = {"wall": 60.0, "cpu": 1.0}
+    answer = connection.ask(AFTER_DYNAMO, backend="mine", setup=setup, limits=limits)
+    assert (answer["signal"], answer["limit"]) == (signal.SIGKILL, "cpu")
+    assert 1.0 <= answer["cpu_seconds"] < 10
+
+
+def test_segmentation_fault(connection: Connection) -> None:
+    setup = backend("ctypes.string_at(0)")
+    answer = connection.ask(AFTER_DYNAMO, backend="mine", setup=setup, limits=WALL)
+    assert (answer["exit"], answer["signal"], answer["limit"]) == (None, signal.SIGSEGV, None)
+    assert answer["report"]["stage"] == "run"
+    assert "Segmentation fault" in answer["output"]
+
+
+def test_memory_limit(connection: Connection) -> None:
+    setup = backend("torch.zeros(1 << 30)")
+    limits = {**WALL, "memory": 1 << 30}
+    report = connection.ask(AFTER_DYNAMO, backend="mine", setup=setup, limits=limits)["report"]
+    assert (report["status"], report["stage"]) == ("failed", "run")
+    assert "can't allocate memory" in report["message"]
+
+
+def test_killed_from_outside(server: Server, connection: Connection) -> None:
+    connection.send(AFTER_DYNAMO, backend="mine", setup=backend("time.sleep(1000)"), limits=WALL)
+    os.kill(wait_for_trial(server), signal.SIGKILL)
+    answer = connection.read()
+    assert (answer["exit"], answer["signal"], answer["limit"]) == (None, signal.SIGKILL, None)
+
+
+def test_output_is_bounded(connection: Connection) -> None:
+    setup = backend("print('x' * 10_000_000); print('the end', file=sys.stderr)")
+    limits = {**WALL, "output": 1000}
+    answer = connection.ask(AFTER_DYNAMO, backend="mine", setup=setup, limits=limits)
+    assert answer["report"]["status"] == "passed"
+    assert len(answer["output"]) == 1000
+    assert "the end" in answer["output"]
+
+
+def test_half_built_kernels_are_removed(server: Server, connection: Connection) -> None:
+    """g++ writes in place, and inductor loads what is there."""
+    directory = server.cache / "zz"
+    building = directory / "key.main_CxxBuild"
+    building.mkdir(parents=True)
+    half, source = directory / "key.main.so", directory / "key.main.cpp"
+    for path in (half, source):
+        path.write_text("half")
+    setup = backend("os.kill(os.getpid(), 9)")
+    assert connection.ask(AFTER_DYNAMO, backend="mine", setup=setup, limits=WALL)["signal"] == 9
+    assert source.exists()
+    assert not half.exists()
+    assert not building.exists()
+
+
+def test_what_a_trial_starts_ends_with_it(connection: Connection, tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+    command = "['sh', '-c', 'echo $$ > {}; sleep 1000']"
+    start = f"subprocess.Popen({command.format(note)}, start_new_session=True); time.sleep(0.5)"
+    answer = connection.ask(AFTER_DYNAMO, backend="mine", setup=backend(start), limits=WALL)
+    assert answer["report"]["status"] == "passed"
+    assert not is_running(int(note.read_text()))
+
+
+# --- Record ---------------------------------------------------------------------------------------
+
+
+def test_record(connection: Connection, tmp_path: Path) -> None:
+    asked = {"task": "record", "save_dir": str(tmp_path), "limits": WALL}
+    report = connection.ask(AFTER_AOT, **asked)["report"]
+    assert report["status"] == "passed"
+    values = report["values"]
+    assert list(values) == ["x", "y", "sin", "relu", "permute", "expand", "add"]
+    x, sin, permute, expand = (load(tmp_path, values[n]) for n in ("x", "sin", "permute", "expand"))
+    assert torch.equal(sin, x.sin())
+    assert torch.equal(permute, x.sin().relu().t())
+    assert permute.stride() == (1, 4)
+    assert torch.equal(expand, permute.expand(2, 4, 4))
+    assert values["expand"]["bytes"] == 128  # materialised
+    for name, value in values.items():
+        stored = ContentStoreReader(str(tmp_path)).read_storage(value["storage"])
+        assert hashlib.sha1(bytes(stored)).hexdigest() == value["storage"], name
+
+
+def test_record_with_gradients(connection: Connection, tmp_path: Path) -> None:
+    asked = {"task": "record", "save_dir": str(tmp_path), "limits": WALL}
+    values = connection.ask(AFTER_DYNAMO, **asked)["report"]["values"]
+    assert values["l_w_"]["requires_grad"] is True
+    assert values["mul"]["requires_grad"] is True
+    assert values["scale"] == {**values["scale"], "size": [], "requires_grad": False}
+
+
+def test_record_other_values(connection: Connection, tmp_path: Path) -> None:
+    body = """
+        pair = torch.ops.aten.max.dim(x, 0)
+        getitem = pair[0];  pair = None
+        size = x.size(0)
+        half = size / 2
+        dtype = getattr(x, 'dtype')
+        x += 1;  iadd = x;  x = None
+        return (getitem,)
+"""
+    file = with_body(body)
+    asked = {"task": "record", "save_dir": str(tmp_path), "seed": 3, "limits": WALL}
+    values = connection.ask(file, **asked)["report"]["values"]
+    assert [item["dtype"] for item in values["pair"]["items"]] == ["float32", "int64"]
+    assert values["size"] == {"constant": 4}
+    assert values["half"] == {"constant": 2.0}
+    assert values["dtype"] == {"unknown": "dtype"}
+    assert torch.equal(load(tmp_path, values["iadd"]), load(tmp_path, values["x"]) + 1)
+
+
+def load(save_dir: Path, value: Answer) -> torch.Tensor:
+    storage = ContentStoreReader(str(save_dir)).read_storage(value["storage"])
+    assert storage.nbytes() == value["bytes"]
+    tensor = torch.empty(0, dtype=getattr(torch, value["dtype"]))
+    return tensor.set_(storage, value["offset"], value["size"], value["stride"])
+
+
+def with_body(body: str) -> str:
+    """The file after aot with another body of its graph."""
+    start = AFTER_AOT.index("        sin:")
+    end = AFTER_AOT.index("\ndef load_args")
+    return AFTER_AOT[:start] + body.lstrip("\n") + AFTER_AOT[end:]
+
+
+# --- A stranger's file ----------------------------------------------------------------------------
+
+HOSTILE_BODIES = [
+    "y = torch.load('/etc/passwd')",
+    "y = torch.save(x, '/tmp/stolen')",
+    "y = torch.hub.load('a/b', 'c')",
+    "y = torch.ops.load_library('/tmp/evil.so')",
+    "y = torch.ops.aten.save('x', '/tmp/stolen')",
+    "y = torch.ops.aten.from_file.default('/etc/passwd', False, 100)",
+    "y = torch.from_file('/tmp/stolen', True, 100)",
+    "y = torch._from_blob(0, [1])",
+    "y = torch.ops.inductor._reinterpret_tensor(x, [9], [1], 1000)",
+    "y = torch.compile(x)",
+    "y = torch.utils.cpp_extension.load('a', [])",
+    "y = torch.os.system('id')",
+    "y = torch.serialization.os.system('id')",
+    "y = torch.nn.functional.torch.load('/etc/passwd')",
+    "y = torch.nn.functional.importlib.import_module('os')",
+    "y = operator.attrgetter('__class__')(x)",
+    "y = operator.methodcaller('numpy')(x)",
+    "y = operator.call(x)",
+    "y = x.__class__.__base__.__subclasses__()",
+    "y = getattr(x, '__class__')",
+    "y = getattr(x, 'sha' + 'pe')",
+    "y = x.apply_(math.sin)",
+    "y = x.numpy().tofile('/tmp/stolen')",
+    "y = x.register_hook(math.sin)",
+    "y = self.__class__",
+    "y = self.forward(x, x)",
+    "y = self.load_state_dict({})",
+    "y = '{0.__class__}'.format(x)",
+    "y = (lambda: x)()",
+    "y = [i for i in (1, 2)]",
+    "y = __import__('os').system('id')",
+    "y = eval('1')",
+    "y = open('/etc/passwd').read()",
+    "y = print(x)",
+    "import os",
+    "torch.load = x",
+    "torch = self",
+    "x.data = x",
+    "global torch",
+    "for i in x: pass",
+    "y = f'{x.__class__}'",
+    "y = torch.relu(*x)",
+    "y = torch.relu(**x)",
+    "y = (z := x)",
+    "y = await x",
+]
+
+
+@pytest.mark.parametrize("line", HOSTILE_BODIES)
+def test_hostile_graph(connection: Connection, line: str) -> None:
+    file = with_body(f"        {line}\n        return (x,)\n")
+    assert_refused(connection.ask(file, limits=WALL))
+
+
+HOSTILE_FILES = {
+    "statement": lambda file: file + "\nos.system('id')\n",
+    "function": lambda file: file + "\ndef f():\n    pass\n",
+    "decorator": lambda file: file.replace("class Repro", "@torch.load\nclass Repro"),
+    "base": lambda file: file.replace(
+        "(torch.nn.Module)", "(torch.nn.Module, metaclass=torch.load)"
+    ),
+    "method": lambda file: file.replace(
+        "    def forward", "    def __del__(self):\n        pass\n    def forward"
+    ),
+    "class body": lambda file: file.replace(
+        "    def forward", "    y = torch.load('x')\n    def forward"
+    ),
+    "default": lambda file: file.replace('y: "f32[4, 4][4, 1]cpu"', "y=torch.load('x')"),
+    "init": lambda file: file.replace("super().__init__()", "super().__init__(); torch.load('x')"),
+    "attribute": lambda file: file.replace(
+        "super().__init__()", "super().__init__(); self.forward = torch.relu"
+    ),
+    "reader": lambda file: file.replace("reader.storage(None, 64)", "reader.__class__", 1),
+    "reader's argument": lambda file: file.replace("(None, 64)", "(None, open('/etc/passwd'))", 1),
+    "mod": lambda file: file.replace("mod = Repro()", "mod = torch.load('x')"),
+    "symbol": lambda file: "torch = 3\n" + file,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE_FILES)
+def test_hostile_file(connection: Connection, name: str) -> None:
+    file = HOSTILE_FILES[name](AFTER_AOT)
+    assert file != AFTER_AOT
+    assert_refused(connection.ask(file, limits=WALL))
+
+
+def assert_refused(answer: Answer) -> None:
+    report = answer["report"]
+    if report.get("type") == "SyntaxError":
+        assert report["status"] == "invalid"
+        return
+    assert (report["status"], report["stage"]) == ("invalid", "load"), report
+    assert report["type"] == "UntrustedFile", report
+    assert "--trust" in report["message"]
+    assert "line " in report["message"]
+
+
+@pytest.mark.parametrize("file", STOCK_FILES, ids=lambda file: f"{file.parent.name}/{file.stem}")
+def test_what_stock_writes_is_allowed(connection: Connection, file: Path) -> None:
+    save_dir = str(file.parent / "checkpoints")
+    asked = {"backend": "eager", "save_dir": save_dir, "limits": WALL}
+    assert connection.ask(file.read_text(), **asked)["report"]["status"] == "passed"
+
+
+def test_annotations_are_not_evaluated(connection: Connection) -> None:
+    file = AFTER_AOT.replace('x: "f32[4, 4][4, 1]cpu"', "x: print('evaluated')")
+    answer = connection.ask(file, backend="eager", limits=WALL)
+    assert answer["report"]["status"] == "passed"
+    assert "evaluated" not in answer["output"]
+
+
+def test_hash_is_no_path(connection: Connection, tmp_path: Path) -> None:
+    file = AFTER_AOT.replace("reader.storage(None, 64)", "reader.storage('../secret', 64)", 1)
+    report = connection.ask(file, save_dir=str(tmp_path), limits=WALL)["report"]
+    assert report["status"] == "invalid"
+    assert "not the hash" in report["message"]
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        ["torch._inductor.config.cpp.cxx", ["/tmp/evil"]],
+        ["torch._inductor.config.debug_dir_root", "/etc"],
+        ["os.environ.PATH", "/tmp"],
+        ["torch._inductor.config.__class__", 1],
+    ],
+)
+def test_hostile_setting(connection: Connection, setting: list[Any]) -> None:
+    report = connection.ask(AFTER_AOT, backend="eager", config=[setting], limits=WALL)["report"]
+    assert (report["status"], report["stage"]) == ("invalid", "load")
+
+
+# --- Processes ------------------------------------------------------------------------------------
+
+
+def test_connections_work_at_the_same_time(server: Server, tmp_path: Path) -> None:
+    signal_file = tmp_path / "go"
+    setup = backend(f"while not os.path.exists({str(signal_file)!r}): time.sleep(0.01)")
+    for connection in server.connections:
+        connection.send(AFTER_DYNAMO, backend="mine", setup=setup, limits=WALL)
+    wait_for_trials(server, 2)
+    signal_file.touch()
+    for connection in server.connections:
+        assert connection.read()["report"]["status"] == "passed"
+
+
+def test_end_of_stream_ends_everything(tmp_path: Path) -> None:
+    """A connection ends during a trial; then the server is killed during another."""
+    with Server(tmp_path, workers=2) as server:
+        first, second = server.connections
+        for connection in server.connections:
+            connection.send(
+                AFTER_DYNAMO, backend="mine", setup=backend("time.sleep(1000)"), limits=WALL
+            )
+        trials = wait_for_trials(server, 2)
+        first.close()
+        wait_until(lambda: sum(is_running(pid) for pid in trials) == 1)
+        # The other worker and its trial.
+        wait_until(lambda: len(descendants(server.process.pid)) == 2)
+        below = descendants(server.process.pid)
+        server.process.kill()
+        server.process.wait()
+        wait_until(lambda: not any(is_running(pid) for pid in [*below, *trials]))
+        second.close()
+
+
+def test_start_without_trials(tmp_path: Path) -> None:
+    with Server(tmp_path, workers=1) as server:
+        server.connections[0].socket.shutdown(2)
+        assert server.process.wait(timeout=60) == 0
+
+
+def descendants(pid: int) -> list[int]:
+    children = Path(f"/proc/{pid}/task/{pid}/children")
+    if not children.exists():
+        return []
+    found = [int(child) for child in children.read_text().split()]
+    return found + [below for child in found for below in descendants(child)]
+
+
+def wait_for_trials(server: Server, count: int) -> list[int]:
+    """The processes of running trials: below the workers, which are below the server."""
+
+    def trials() -> list[int]:
+        workers = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children")
+        return [pid for worker in workers.read_text().split() for pid in descendants(int(worker))]
+
+    wait_until(lambda: len(trials()) == count)
+    return trials()
+
+
+def wait_for_trial(server: Server) -> int:
+    return wait_for_trials(server, 1)[0]
+
+
+def wait_until(condition: Any, seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.02)
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
