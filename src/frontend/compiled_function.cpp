@@ -4,6 +4,7 @@
 #include "aten/runner.h"
 #include "graph/print.h"
 #include "observe/observe.h"
+#include "repro/debug.h"
 
 namespace assay::frontend {
 
@@ -54,8 +55,14 @@ std::shared_ptr<const CompiledFunction::Entry> CompiledFunction::find(
 std::shared_ptr<const CompiledFunction::Entry> CompiledFunction::make(
     const std::vector<Value>& inputs) const {
   Entry entry{Guards(inputs), nullptr, {}, {}, std::nullopt};
+  const auto log_step = [&](const std::string& what) {
+    observe::log(observe::Component::dynamo, observe::Level::info,
+                 [&] { return "Step 1: " + what + " " + options_.name; });
+  };
   try {
+    log_step("torchdynamo start tracing");
     Captured captured = capture_for(inputs);
+    log_step("torchdynamo done tracing");
     entry.graph = std::move(captured.graph);
     observe::artifact(observe::Artifact::graph_code, [&] { return graph::print(*entry.graph); });
     for (const at::Tensor& tensor : captured.tensors)
@@ -63,7 +70,7 @@ std::shared_ptr<const CompiledFunction::Entry> CompiledFunction::make(
     if (!entry.captured.empty()) entry.captured_guards.emplace(entry.captured);
     backends::Subject subject{entry.graph, inputs, nullptr};
     subject.inputs.insert(subject.inputs.end(), entry.captured.begin(), entry.captured.end());
-    entry.run = backends::compile(options_.backend, subject);
+    entry.run = repro::compile_with_debug(options_.backend, subject);
   } catch (const TraceError& error) {
     if (!options_.fallback) throw;
     observe::log(observe::Component::dynamo, observe::Level::warning, [&] {

@@ -67,6 +67,21 @@ void Judge::cancel_all() {
   running_.clear();
 }
 
+int Judge::count_wanted(const std::string& text, int runs) {
+  const int tries = std::exchange(tries_, 1);
+  int started = 0;
+  int wanted = 0;
+  for (int done = 0; done < runs; ++done) {
+    while (started < runs && has_idle_worker()) {
+      start(text);
+      ++started;
+    }
+    wanted += is_wanted(wait().second.signature) ? 1 : 0;
+  }
+  tries_ = tries;
+  return wanted;
+}
+
 Outcome Judge::run(const std::string& text, sandbox::Trial::Task task) {
   internal_check(running_.empty(), "a single trial is run while no job is under way");
   Running running{0, base_, 1};

@@ -43,6 +43,9 @@ class Judge {
   sandbox::Outcome run(const std::string& text,
                        sandbox::Trial::Task task = sandbox::Trial::Task::test);
 
+  /// How many of `runs` trials of the text fail as is looked for; several at a time.
+  int count_wanted(const std::string& text, int runs);
+
   std::int64_t trials() const { return trials_; }
   std::int64_t killed() const { return killed_; }
 

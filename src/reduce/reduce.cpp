@@ -24,6 +24,8 @@ using sandbox::Verdict;
 // than this.
 constexpr int kTriesBeforePassing = 12;
 constexpr double kSecondsBeforePassing = 10;
+// A trial that takes longer than this is not repeated without need.
+constexpr double kSlowTrial = 2;
 // How many further faults of the program are looked for once one is found.
 constexpr int kOtherFaults = 4;
 // Chance that a candidate with a flaky fault is taken for one that passes.
@@ -129,15 +131,12 @@ class Reduction {
     judge_.base().accuracy = is_only_accuracy || found.verdict == Verdict::accuracy;
     original_.suspects = outcome.report.suspects;
     judge_.look_for(found);
-    // Once or twice more: a fault that comes and goes must be asked for more often.
-    int failures = 1;
-    const int runs = outcome.seconds > 2 ? 2 : 4;
+    // Again, unless that takes long (the end will show it too): a fault that comes and goes must be
+    // asked for more often.
+    const int runs = outcome.seconds > kSlowTrial ? 0 : 3;
     judge_.base().limits = tight_limits();
-    for (int i = 1; i < runs; ++i) {
-      failures += judge_.is_wanted(sandbox::classify(judge_.run(text))) ? 1 : 0;
-    }
-    const int all_runs = tries - 1 + runs;
-    if (failures < all_runs) expect_flaky(static_cast<double>(failures) / all_runs);
+    const int failures = 1 + judge_.count_wanted(text, runs);
+    if (failures < tries + runs) expect_flaky(static_cast<double>(failures) / (tries + runs));
     return true;
   }
 
@@ -194,15 +193,12 @@ class Reduction {
 
   void confirm() {
     const std::string text = workspace_.print(best_);
-    result_.reproduced = 0;
     result_.runs = options_.confirmations;
     // Once with all of its limits, which a hang uses up each time.
     judge_.base().limits = limits_;
-    for (int i = 0; i < result_.runs; ++i) {
-      const Signature found = sandbox::classify(judge_.run(text));
-      result_.reproduced += judge_.is_wanted(found) ? 1 : 0;
-      if (i == 0 && result_.reproduced == 1) judge_.base().limits = tight_limits();
-    }
+    result_.reproduced = judge_.count_wanted(text, 1);
+    if (result_.reproduced == 1) judge_.base().limits = tight_limits();
+    result_.reproduced += judge_.count_wanted(text, result_.runs - 1);
   }
 
   SearchEvents events() {

@@ -3,8 +3,11 @@
 #include <ATen/Context.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
+#include <c10/core/CPUAllocator.h>
 #include <c10/core/GradMode.h>
 #include <unistd.h>
+
+#include <cstring>
 
 #include "assay/error.h"
 #include "aten/call.h"
@@ -20,22 +23,6 @@ std::uint64_t physical_memory() {
   const auto pages = sysconf(_SC_PHYS_PAGES);
   const auto page = sysconf(_SC_PAGESIZE);
   return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page);
-}
-
-// The directory that holds `storages/`: where the file says, else beside the file (it may have been
-// moved together with its checkpoints).
-std::optional<std::filesystem::path> find_store(const ReproFile& file,
-                                                const InputOptions& options) {
-  if (options.save_directory) return options.save_directory;
-  if (!file.save_directory) return std::nullopt;
-  const std::filesystem::path beside = std::filesystem::path(file.source->file).parent_path();
-  const std::filesystem::path written(*file.save_directory);
-  std::error_code ignored;
-  for (const auto& candidate :
-       {written.is_absolute() ? written : beside / written, beside / written.filename(), beside}) {
-    if (std::filesystem::is_directory(candidate / "storages", ignored)) return candidate;
-  }
-  return written.is_absolute() ? written : beside / written;
 }
 
 // As torch._dynamo.testing.rand_strided: normal floats, zeros for everything else.
@@ -58,7 +45,9 @@ at::Tensor made_up_elements(std::int64_t count, c10::ScalarType dtype) {
 class InputLoader {
  public:
   InputLoader(const ReproFile& file, const InputOptions& options)
-      : file_(file), store_directory_(find_store(file, options)) {
+      : file_(file),
+        store_directory_(options.save_directory ? options.save_directory
+                                                : storage_directory(file)) {
     if (store_directory_) store_.emplace(*store_directory_);
   }
 
@@ -66,7 +55,7 @@ class InputLoader {
     for (const StorageSpec& spec : file_.storages) storages_.push_back(storage(spec));
     for (const Input& input : file_.inputs) {
       result_.values.push_back(
-          std::visit([this](const auto& described) { return value(described); }, input));
+          std::visit([this](const auto& described) { return this->value(described); }, input));
     }
     note_made_up();
     return std::move(result_);
@@ -80,6 +69,11 @@ class InputLoader {
       throw UserError(file_.source->file + ": an input needs " + std::to_string(bytes) +
                       " bytes, more than this machine has");
     }
+    if (const auto held = file_.inlined_storages.find(spec.hash);
+        held != file_.inlined_storages.end()) {
+      ++result_.loaded_storages;
+      return storage_of(held->second, static_cast<std::size_t>(bytes));
+    }
     if (!spec.hash.empty() && store_ && store_->contains(spec.hash)) {
       ++result_.loaded_storages;
       return store_->read(spec.hash, static_cast<std::size_t>(bytes));
@@ -88,6 +82,18 @@ class InputLoader {
     if (!spec.hash.empty() && first_missing_.empty()) first_missing_ = spec.hash;
     const auto item = static_cast<std::int64_t>(c10::elementSize(spec.dtype_hint));
     return made_up_elements(bytes / item, spec.dtype_hint).storage();
+  }
+
+  c10::Storage storage_of(const std::string& contents, std::size_t bytes) const {
+    if (contents.size() != bytes) {
+      throw UserError(file_.source->file + ": a storage in the file has " +
+                      std::to_string(contents.size()) + " bytes, the reader expects " +
+                      std::to_string(bytes));
+    }
+    c10::Storage made(c10::Storage::use_byte_size_t(), static_cast<std::int64_t>(bytes),
+                      c10::GetCPUAllocator(), /*resizable=*/true);
+    if (bytes != 0) std::memcpy(made.mutable_data(), contents.data(), bytes);
+    return made;
   }
 
   void note_device(c10::Device device) {
@@ -176,6 +182,18 @@ class InputLoader {
 };
 
 }  // namespace
+
+std::optional<std::filesystem::path> storage_directory(const ReproFile& file) {
+  if (!file.save_directory) return std::nullopt;
+  const std::filesystem::path beside = std::filesystem::path(file.source->file).parent_path();
+  const std::filesystem::path written(*file.save_directory);
+  std::error_code ignored;
+  for (const auto& candidate :
+       {written.is_absolute() ? written : beside / written, beside / written.filename(), beside}) {
+    if (std::filesystem::is_directory(candidate / "storages", ignored)) return candidate;
+  }
+  return written.is_absolute() ? written : beside / written;
+}
 
 void seed_generator(std::uint64_t seed) {
   auto generator = at::globalContext().defaultGenerator(c10::Device(c10::DeviceType::CPU));

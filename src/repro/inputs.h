@@ -32,6 +32,10 @@ struct Inputs {
 /// Throws `UserError` if a storage cannot be read or a tensor does not fit its storage.
 Inputs load_inputs(const ReproFile& file, const InputOptions& options = {});
 
+/// The directory that holds the file's `storages/`: where it says, else beside the file (it may
+/// have been moved together with its checkpoints); nothing if the file names none.
+std::optional<std::filesystem::path> storage_directory(const ReproFile& file);
+
 /// Seeds PyTorch's default generator, as torch.manual_seed does.
 void seed_generator(std::uint64_t seed);
 

@@ -12,6 +12,8 @@
 #include "graph/parse.h"
 #include "graph/python_names.h"
 #include "graph/python_parser.h"
+#include "repro/bundle.h"
+#include "repro/header.h"
 
 namespace assay::repro {
 
@@ -176,6 +178,8 @@ class FileReader {
     } else if (target.kind == Kind::subscript && dotted_name(*target.children[0]) == "os.environ" &&
                target.children[1]->kind == Kind::string) {
       file_.environment.push_back({std::string(target.children[1]->value), text_of(value)});
+    } else if (name == kInlinedStorages && value.kind == Kind::dict) {
+      inlined_storages(value);
     } else if (name == "opt_mod" && value.kind == Kind::call) {
       const Call call(source_, value);
       if (auto backend = call.constant<std::string>(1, "backend", "a string")) {
@@ -202,10 +206,48 @@ class FileReader {
     text("tracing_mode", file_.tracing_mode);
     text("check_str", file_.check_string);
     text("backend", file_.backend);
-    file_.save_directory = call.constant<std::string>(kOnly, "save_dir", "a string");
+    if (const Expression* directory = call.argument(kOnly, "save_dir")) save_directory(*directory);
     file_.autocast = call.flag("autocast", false);
     if (const Expression* accuracy = call.argument(kOnly, "accuracy")) {
       file_.accuracy = text_of(*accuracy);
+    }
+  }
+
+  // A string, or what write.cpp writes for a directory that moves with the file:
+  // os.path.join(os.path.dirname(os.path.abspath(__file__)), 'checkpoints').
+  void save_directory(const Expression& directory) {
+    if (directory.kind == Kind::none) return;
+    if (directory.kind == Kind::string) {
+      file_.save_directory = std::string(directory.value);
+      return;
+    }
+    const std::string text = text_of(directory);
+    if (text == kUnpackCall) return;  // the file holds them itself
+    constexpr std::string_view kBeside = "os.path.dirname(os.path.abspath(__file__))";
+    if (text == kBeside) {
+      file_.save_directory = ".";
+      return;
+    }
+    if (directory.kind == Kind::call && dotted_name(*directory.children[0]) == "os.path.join" &&
+        directory.children.size() == 3 && directory.keywords.empty() &&
+        text_of(*directory.children[1]) == kBeside && directory.children[2]->kind == Kind::string) {
+      file_.save_directory = std::string(directory.children[2]->value);
+      return;
+    }
+    throw error(directory, "expected a string",
+                "or os.path.join(os.path.dirname(os.path.abspath(__file__)), 'directory')");
+  }
+
+  void inlined_storages(const Expression& dictionary) {
+    for (std::size_t i = 0; i + 1 < dictionary.children.size(); i += 2) {
+      const Expression& hash = *dictionary.children[i];
+      const Expression& text = *dictionary.children[i + 1];
+      if (hash.kind != Kind::string || text.kind != Kind::string) {
+        throw error(hash, "expected 'hash': 'contents in base64'");
+      }
+      auto bytes = from_base64(text.value);
+      if (!bytes) throw error(text, "this is not base64");
+      file_.inlined_storages.insert_or_assign(std::string(hash.value), std::move(*bytes));
     }
   }
 
@@ -378,9 +420,16 @@ class FileReader {
   // ---- the rest ----
 
   void read_header() {
+    std::size_t end = source_.text.size();
+    for (const Statement& statement : module_.statements) {
+      if (statement.kind == Statement::Kind::class_def) end = std::min(end, statement.offset);
+    }
+    constexpr std::string_view kBackend = "assay backend: ";
     for (const auto& comment : module_.comments) {
-      if (comment.text.starts_with("torch ")) {
-        file_.header += "# " + std::string(comment.text) + "\n";
+      if (comment.offset >= end) break;
+      if (is_header_comment(comment.text)) file_.header += "# " + std::string(comment.text) + "\n";
+      if (comment.text.starts_with(kBackend)) {
+        file_.backend = std::string(comment.text.substr(kBackend.size()));
       }
     }
   }

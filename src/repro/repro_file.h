@@ -9,6 +9,8 @@
 #include <c10/core/ScalarType.h>
 
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -81,12 +83,16 @@ struct ReproFile {
   std::string accuracy = "False";  ///< As written: False, True, '' or 'strict'.
   std::string tracing_mode = "real";
   std::string check_string;
-  std::string backend;  ///< After dynamo: the compiler the file names.
+  std::string backend;  ///< The compiler the file names.
   bool autocast = false;
-  std::optional<std::string> save_directory;  ///< As written in the file.
+  /// Where `storages/` is; if relative, to the file.
+  std::optional<std::string> save_directory;
   std::vector<Setting> config;
   std::vector<Setting> environment;
-  std::string header;  ///< `# torch version: ...` comments.
+  std::string header;          ///< `# torch version: ...` comments (repro/header.h).
+  bool stable_output = false;  ///< Leave out Assay's version.
+  /// Contents of storages that the file itself holds (repro/bundle.h), by their hash.
+  std::map<std::string, std::string, std::less<>> inlined_storages = {};
 };
 
 /// Reads and parses a file. Throws `UserError` if it cannot be read or is not a repro file.

@@ -6,6 +6,7 @@
 #include "assay/version.h"
 #include "graph/dtype_names.h"
 #include "graph/python_strings.h"
+#include "repro/bundle.h"
 
 namespace assay::repro {
 
@@ -30,7 +31,7 @@ class FileWriter {
     for (const auto& [name, value] : file_.symbols) {
       out_ += name + " = " + std::to_string(value) + "\n";
     }
-    if (!file_.environment.empty()) out_ += "import os\n";
+    if (!file_.environment.empty() || is_beside_file()) out_ += "import os\n";
     for (const Setting& setting : file_.environment) {
       out_ += "os.environ[" + quote(setting.name) + "] = " + setting.value + "\n";
     }
@@ -49,7 +50,13 @@ class FileWriter {
     for (const Setting& setting : file_.config) {
       out_ += setting.name + " = " + setting.value + "\n";
     }
-    out_ += "\n# assay version: " + std::string(version) + "\n" + file_.header + "\n\n";
+    out_ += "\n";
+    if (!file_.stable_output) out_ += "# assay version: " + std::string(version) + "\n";
+    if (file_.stage != Stage::after_dynamo && !file_.backend.empty()) {
+      out_ += "# assay backend: " + file_.backend + "\n";
+    }
+    out_ += file_.header + "\n\n";
+    if (!file_.inlined_storages.empty()) out_ += print_inlined_storages(file_.inlined_storages);
     out_ += graph::print(*file_.graph, options_) + "\n\n";
     load_args();
     out_ += "\n\nmod = " + file_.graph->name() + "()\n\n";
@@ -67,8 +74,7 @@ class FileWriter {
         if (!is_written[tensor->storage]) storage_line(tensor->storage);
         is_written[tensor->storage] = true;
       }
-      out_ +=
-          "    " + std::visit([this](const auto& input) { return line(input); }, file_.inputs[i]);
+      out_ += "    " + std::visit([](const auto& input) { return line(input); }, file_.inputs[i]);
       out_ += "  # " + placeholders[i]->name() + "\n";
     }
     if (file_.inputs.empty()) out_ += "    pass\n";
@@ -115,8 +121,22 @@ class FileWriter {
     return "reader.unsupported(" + quote(input.name) + ")";
   }
 
+  // Stock takes a relative directory to be in the current one; a file should work from anywhere.
+  bool is_beside_file() const {
+    return file_.save_directory && file_.inlined_storages.empty() &&
+           std::filesystem::path(*file_.save_directory).is_relative();
+  }
+  std::string save_directory() const {
+    if (!file_.inlined_storages.empty()) return std::string(kUnpackCall);
+    if (!file_.save_directory) return "None";
+    if (!is_beside_file()) return quote(*file_.save_directory);
+    std::string beside = "os.path.dirname(os.path.abspath(__file__))";
+    if (*file_.save_directory == ".") return beside;
+    return "os.path.join(" + beside + ", " + quote(*file_.save_directory) + ")";
+  }
+
   void main_block() {
-    const std::string directory = file_.save_directory ? quote(*file_.save_directory) : "None";
+    const std::string directory = save_directory();
     out_ += "if __name__ == '__main__':\n";
     if (file_.stage == Stage::after_dynamo) {
       out_ +=
@@ -127,13 +147,21 @@ class FileWriter {
           ", backend=" + (file_.backend.empty() ? "None" : quote(file_.backend)) + ")\n";
       return;
     }
+    const auto call = [&](const std::string& command) {
+      return "run_repro(mod, load_args, accuracy=" + file_.accuracy +
+             ", command=" + quote(command) + ", save_dir=" + directory +
+             ", tracing_mode=" + quote(file_.tracing_mode) +
+             ", check_str=" + (file_.check_string.empty() ? "None" : quote(file_.check_string)) +
+             ")\n";
+    };
     out_ +=
         "    from torch._dynamo.repro.after_aot import run_repro\n"
         "    with torch.no_grad():\n"
-        "        run_repro(mod, load_args, accuracy=" +
-        file_.accuracy + ", command=" + quote(file_.command) + ", save_dir=" + directory +
-        ", tracing_mode=" + quote(file_.tracing_mode) +
-        ", check_str=" + (file_.check_string.empty() ? "None" : quote(file_.check_string)) + ")\n";
+        "        " +
+        call(file_.command) +
+        "        # To run it separately, do \n"
+        "        # mod, args = " +
+        call("get_args") + "        # mod(*args)\n";
   }
 
   const ReproFile& file_;
@@ -147,6 +175,29 @@ std::string print_repro_file(const ReproFile& file, const graph::PrintOptions& o
   return FileWriter(file, options).run();
 }
 
+StorageSpec describe_storage(const at::Tensor& tensor) {
+  StorageSpec spec;
+  spec.bytes = static_cast<std::int64_t>(tensor.storage().nbytes());
+  spec.device = tensor.device();
+  spec.dtype_hint = tensor.scalar_type();
+  return spec;
+}
+
+TensorInput describe_input(const at::Tensor& tensor, std::size_t storage) {
+  TensorInput input;
+  input.storage = storage;
+  input.meta.dtype = tensor.scalar_type();
+  input.meta.device = tensor.device();
+  input.meta.requires_grad = tensor.requires_grad();
+  input.is_leaf = tensor.is_leaf();
+  input.is_conjugate = tensor.is_conj();
+  input.is_negative = tensor.is_neg();
+  for (std::int64_t size : tensor.sizes()) input.meta.sizes.emplace_back(size);
+  for (std::int64_t stride : tensor.strides()) input.meta.strides.emplace_back(stride);
+  input.storage_offset = tensor.storage_offset();
+  return input;
+}
+
 void add_tensor_inputs(ReproFile& file, const std::vector<at::Tensor>& tensors,
                        ContentStore* store) {
   std::map<const c10::StorageImpl*, std::size_t> known;
@@ -154,25 +205,11 @@ void add_tensor_inputs(ReproFile& file, const std::vector<at::Tensor>& tensors,
     const c10::Storage& storage = tensor.storage();
     auto [found, is_new] = known.try_emplace(storage.unsafeGetStorageImpl(), file.storages.size());
     if (is_new) {
-      StorageSpec spec;
-      spec.bytes = static_cast<std::int64_t>(storage.nbytes());
-      spec.device = tensor.device();
-      spec.dtype_hint = tensor.scalar_type();
+      StorageSpec spec = describe_storage(tensor);
       if (store != nullptr) spec.hash = store->write(storage);
       file.storages.push_back(std::move(spec));
     }
-    TensorInput input;
-    input.storage = found->second;
-    input.meta.dtype = tensor.scalar_type();
-    input.meta.device = tensor.device();
-    input.meta.requires_grad = tensor.requires_grad();
-    input.is_leaf = tensor.is_leaf();
-    input.is_conjugate = tensor.is_conj();
-    input.is_negative = tensor.is_neg();
-    for (std::int64_t size : tensor.sizes()) input.meta.sizes.emplace_back(size);
-    for (std::int64_t stride : tensor.strides()) input.meta.strides.emplace_back(stride);
-    input.storage_offset = tensor.storage_offset();
-    file.inputs.emplace_back(std::move(input));
+    file.inputs.emplace_back(describe_input(tensor, found->second));
   }
 }
 

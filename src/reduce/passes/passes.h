@@ -6,6 +6,7 @@
 namespace assay::reduce {
 
 Pass keep_suspects();
+Pass keep_distinct();
 Pass truncate_suffix();
 Pass bisect_prefix();
 Pass delta_debugging();

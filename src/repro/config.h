@@ -1,0 +1,72 @@
+/// \file What the debug wrapper (repro/debug.h) does when a compiler fails: PyTorch's
+/// `TORCHDYNAMO_REPRO_*` settings.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace assay::repro {
+
+/// Whose graphs are watched: those captured from the program, or the halves that autograd makes.
+enum class ReproAfter { none, dynamo, aot };
+/// What follows once a failure is written: reduce it in a child process, or only leave the file.
+enum class ReduceWhen { now, launcher };
+
+struct DebugConfig {
+  ReproAfter repro_after = ReproAfter::none;
+  /// 1: on a failure write the graph to repro.py. 2: on a failure write minifier_launcher.py.
+  /// 3: write it before every run, so that a crash leaves it. 4: write it if results are wrong.
+  int repro_level = 2;
+  bool repro_forward_only = false;   ///< Do not look at gradients.
+  bool repro_ignore_non_fp = false;  ///< Compare floating-point results only.
+  double tolerance = 1e-3;
+  /// Unset: `now` after dynamo, `launcher` after aot, as the troubleshooting guide describes.
+  std::optional<ReduceWhen> reduce = {};
+  /// Where each process makes its `run_<date>-pid_<pid>/minifier`; relative to the current
+  /// directory at the first failure.
+  std::filesystem::path debug_directory = "torch_compile_debug";
+  bool store_inputs = true;  ///< Write the inputs' data, not only their shapes and ranges.
+
+  bool reduces_now() const;
+};
+
+/// Reads ASSAY_REPRO_AFTER, _LEVEL, _FORWARD_ONLY, _IGNORE_NON_FP, or where one is not set the same
+/// name with TORCHDYNAMO_; ASSAY_COMPILE_DEBUG_DIR or TORCH_COMPILE_DEBUG_DIR; ASSAY_REPRO_INPUTS
+/// (data, shapes), ASSAY_REPRO_TOLERANCE and ASSAY_REDUCE (now, launcher). Throws `UserError` that
+/// names the variable and what it may be.
+DebugConfig debug_config_from_environment();
+
+/// What a living DebugConfigScope says, else the environment; `repro_after` is none while a
+/// DebugSuspended lives on this thread.
+DebugConfig current_debug_config();
+
+/// Sets the configuration of the process until the scope ends.
+class DebugConfigScope {
+ public:
+  explicit DebugConfigScope(DebugConfig config);
+  ~DebugConfigScope();
+  DebugConfigScope(const DebugConfigScope&) = delete;
+  DebugConfigScope& operator=(const DebugConfigScope&) = delete;
+
+ private:
+  std::optional<DebugConfig> saved_;
+};
+
+/// While it lives, nothing that this thread compiles or runs is watched: the wrapper never watches
+/// itself.
+class DebugSuspended {
+ public:
+  DebugSuspended();
+  ~DebugSuspended();
+  DebugSuspended(const DebugSuspended&) = delete;
+  DebugSuspended& operator=(const DebugSuspended&) = delete;
+
+  static bool on_this_thread();
+};
+
+/// `<debug_directory>/run_<date>-pid_<pid>/minifier` as an absolute path: the same for the whole
+/// process. It is not created.
+std::filesystem::path minifier_directory(const DebugConfig& config);
+
+}  // namespace assay::repro

@@ -1,0 +1,131 @@
+#include "repro/reduce_now.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <sstream>
+#include <vector>
+
+#include "backends/fault.h"
+#include "repro/dump.h"
+#include "repro/warn.h"
+
+namespace assay::repro {
+
+namespace {
+
+using std::filesystem::path;
+
+bool is_program(const path& file) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(file, ignored) && ::access(file.c_str(), X_OK) == 0;
+}
+
+// The caller's variables, but the child watches no compiler itself, and has the same faults.
+std::vector<std::string> child_environment() {
+  std::vector<std::string> kept;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string text(*entry);
+    const std::string name = text.substr(0, text.find('='));
+    if (name != "ASSAY_REPRO_AFTER" && name != "TORCHDYNAMO_REPRO_AFTER" &&
+        name != "ASSAY_INJECT_FAULT") {
+      kept.push_back(text);
+    }
+  }
+  std::string faults;
+  for (const backends::Fault& fault : backends::current_faults()) {
+    faults += (faults.empty() ? "" : ",") + fault.op + ":" + to_string(fault.kind);
+    if (fault.percent != 100) faults += ":" + std::to_string(fault.percent) + "%";
+  }
+  if (!faults.empty()) kept.push_back("ASSAY_INJECT_FAULT=" + faults);
+  return kept;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> made;
+  made.reserve(texts.size() + 1);
+  for (std::string& text : texts) made.push_back(text.data());
+  made.push_back(nullptr);
+  return made;
+}
+
+// The exit code; negative for a signal. Nothing if the program cannot be started.
+std::optional<int> run_on_stderr(std::vector<std::string> command) {
+  std::vector<std::string> variables = child_environment();
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+  pid_t child = 0;
+  const int problem = posix_spawn(&child, command[0].c_str(), &actions, nullptr,
+                                  pointers(command).data(), pointers(variables).data());
+  posix_spawn_file_actions_destroy(&actions);
+  if (problem != 0) return std::nullopt;
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) return std::nullopt;
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+}  // namespace
+
+std::optional<path> find_assay_command() {
+  if (const char* named = std::getenv("ASSAY_BINARY"); named != nullptr && *named != '\0') {
+    return is_program(named) ? std::optional<path>(named) : std::nullopt;
+  }
+  Dl_info library = {};
+  if (dladdr(reinterpret_cast<void*>(&find_assay_command), &library) != 0 &&
+      library.dli_fname != nullptr) {
+    const path beside =
+        std::filesystem::absolute(library.dli_fname).parent_path() / ".." / "bin" / "assay";
+    if (is_program(beside)) return beside.lexically_normal();
+  }
+  const char* search = std::getenv("PATH");
+  std::istringstream folders(search == nullptr ? "" : search);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    if (!folder.empty() && is_program(path(folder) / "assay")) return path(folder) / "assay";
+  }
+  return std::nullopt;
+}
+
+void reduce_now(const DebugConfig& config, const path& launcher, const std::string& backend,
+                bool accuracy) {
+  const path output = launcher.parent_path() / "reduced";
+  std::vector<std::string> command = {
+      "assay", "reduce", launcher.string(), "--output", output.string(), "--backend", backend};
+  if (accuracy) command.emplace_back("--accuracy");
+  if (config.repro_forward_only) command.emplace_back("--only-forward");
+  if (config.repro_ignore_non_fp) command.emplace_back("--ignore-non-fp");
+  std::string text;
+  for (const std::string& word : command) text += (text.empty() ? "" : " ") + word;
+  const auto program = find_assay_command();
+  if (!program) {
+    warn("the assay command was not found (ASSAY_BINARY, beside libassay, PATH); to reduce:\n" +
+         text);
+    return;
+  }
+  command[0] = program->string();
+  warn("Reducing: " + text);
+  const std::optional<int> code = run_on_stderr(std::move(command));
+  if (code != 0 || !std::filesystem::exists(output / "repro.py")) {
+    warn(!code ? program->string() + " cannot be started"
+               : "the reducer ended with " + std::to_string(*code) + " and left no repro");
+    return;
+  }
+  const path current = std::filesystem::current_path();
+  try {
+    copy_repro(output / "repro.py", current);
+    warn("Copying reduced repro to " + (current / "repro.py").string());
+  } catch (const std::exception& error) {
+    warn("No write permissions for " + (current / "repro.py").string() + ": " + error.what() +
+         "; the reduced repro is " + (output / "repro.py").string());
+  }
+}
+
+}  // namespace assay::repro
