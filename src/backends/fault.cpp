@@ -175,7 +175,9 @@ Fault parse_fault(std::string_view text) {
 }  // namespace
 
 bool happens(std::int64_t percent) {
+  static std::mutex mutex;
   static std::mt19937 engine(std::random_device{}());
+  const std::lock_guard lock(mutex);
   return std::uniform_int_distribution<std::int64_t>(0, 99)(engine) < percent;
 }
 

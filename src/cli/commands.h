@@ -53,6 +53,7 @@ struct ReduceCommand {
   bool ignore_non_fp = false;
   bool restart = false;
   bool keep_passing = false;
+  bool others = false;  ///< With the torch stack too: does the rest of the program fail?
   bool trust = false;
   bool json = false;
 };

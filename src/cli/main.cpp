@@ -121,6 +121,8 @@ CLI::App* add_reduce(CLI::App& app, Options& options) {
   reduce->add_flag("--restart", command.restart, "Forget what an earlier, stopped run found out");
   reduce->add_flag("--keep-passing", command.keep_passing,
                    "Also save the nearest program that does not fail");
+  reduce->add_flag("--others", command.others,
+                   "With --stack torch: at the end also try the program without the faulty calls");
   reduce->add_flag("--trust", command.trust,
                    "With --stack torch: execute the Python lines before the file's graph");
   reduce->add_flag("--json", options.json, "Print one JSON object");

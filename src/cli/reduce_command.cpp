@@ -158,6 +158,8 @@ reduce::Options make_options(const ReduceCommand& command, const repro::ReproFil
   options.keep_passing = command.keep_passing;
   options.passes = command.passes;
   options.confirmations = command.confirmations;
+  // Compiling nearly all of a model once more can take stock PyTorch longer than the reduction.
+  options.look_for_others = command.stack != "torch" || command.others;
   const bool asks_for_accuracy = file.accuracy != "False" && file.accuracy != "''";
   if (command.accuracy || asks_for_accuracy) options.accuracy = reduce::Options::Accuracy::always;
   if (!command.check.empty()) options.accuracy = reduce::Options::Accuracy::never;

@@ -7,6 +7,8 @@
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 
+#include <map>
+#include <memory>
 #include <mutex>
 
 #include "assay/error.h"
@@ -45,6 +47,40 @@ class SameRandomNumbers {
   at::Generator generator_ = at::detail::getDefaultCPUGenerator();
   std::optional<std::uint64_t> seed_;
   Tensor state_;
+};
+
+// Catches the gradients of inputs that are no leaves. Not by retain_grad(), which follows a tensor
+// that is changed in place to its new value.
+class GradientsOfInputs {
+ public:
+  explicit GradientsOfInputs(const std::vector<Value>& inputs) {
+    for (const Value& input : inputs) {
+      for_each_tensor(input, [this](const Tensor& tensor) {
+        if (!tensor.requires_grad() || tensor.is_leaf()) return;
+        auto& caught = caught_[tensor.unsafeGetTensorImpl()];
+        if (caught != nullptr) return;
+        caught = std::make_shared<Tensor>();
+        tensor.register_hook([caught](const Tensor& gradient) {
+          *caught = caught->defined() ? caught->add(gradient) : gradient;
+        });
+      });
+    }
+  }
+
+  void put_into(Results& results) const {
+    for (std::size_t i = 0; i < results.inputs.size(); ++i) {
+      if (!results.inputs[i].is_tensor()) continue;
+      const Tensor& input = results.inputs[i].leaf.toTensor();
+      const auto found = caught_.find(input.unsafeGetTensorImpl());
+      if (found == caught_.end()) continue;
+      const Tensor& gradient = *found->second;
+      results.gradients[i] =
+          c10::IValue(gradient.defined() ? gradient : at::zeros_like(input.detach()));
+    }
+  }
+
+ private:
+  std::map<const c10::TensorImpl*, std::shared_ptr<Tensor>> caught_;
 };
 
 Results run_graph(const graph::Graph& graph, const std::vector<Value>& inputs, bool only_forward,
@@ -172,14 +208,12 @@ Results collect_results(Value output, std::vector<Value> inputs) {
 Results run_fwd_maybe_bwd(const Callable& program, const std::vector<Value>& inputs,
                           bool only_forward) {
   std::vector<Value> copies = clone_inputs_retaining_gradness(inputs);
-  for (const Value& copy : copies) {
-    for_each_tensor(copy, [](const Tensor& tensor) {
-      if (tensor.requires_grad() && !tensor.is_leaf()) tensor.retain_grad();
-    });
-  }
+  const GradientsOfInputs gradients(copies);
   Value output = program(copies);
   if (!only_forward && requires_bwd_pass(output)) reduce_to_scalar_loss(output).backward();
-  return collect_results(std::move(output), std::move(copies));
+  Results results = collect_results(std::move(output), std::move(copies));
+  gradients.put_into(results);
+  return results;
 }
 
 TwoModels same_two_models(const graph::Graph& graph, const Callable& compiled,

@@ -25,7 +25,7 @@ using sandbox::Verdict;
 constexpr int kTriesBeforePassing = 12;
 constexpr double kSecondsBeforePassing = 10;
 // A trial that takes longer than this is not repeated without need.
-constexpr double kSlowTrial = 2;
+constexpr double kSlowTrial = 0.5;
 // How many further faults of the program are looked for once one is found.
 constexpr int kOtherFaults = 4;
 // Chance that a candidate with a flaky fault is taken for one that passes.
@@ -304,7 +304,7 @@ class Reduction {
     result_.graph =
         graph::print(*best_.graph, {.metadata = false, .stacks = false, .releases = false});
     save_passing();
-    look_for_others();
+    if (options_.look_for_others) look_for_others();
   }
 
   const Options& options_;

@@ -26,6 +26,8 @@ struct Options {
   bool restart = false;       ///< Forget what an earlier run of the same reduction found out.
   bool keep_passing = false;  ///< Also save the nearest program that does not fail.
   int confirmations = 5;      ///< How often the result is run again.
+  /// Try the program without the operators that are to blame: the rest may fail too.
+  bool look_for_others = true;
   std::vector<std::string> passes = {};  ///< Only these; empty: all.
 };
 

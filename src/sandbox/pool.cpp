@@ -33,6 +33,17 @@ int fork_or_throw() {
   return process;
 }
 
+// A server that ended by itself has said why on stderr, and would do so again.
+void refuse_if_exited(pid_t& server) {
+  int status = 0;
+  if (waitpid(server, &status, 0) != server) return;
+  server = -1;
+  if (WIFEXITED(status)) {
+    throw UserError("the trial server did not start",
+                    "it ended with exit code " + std::to_string(WEXITSTATUS(status)));
+  }
+}
+
 }  // namespace
 
 StartServer fork_server() {
@@ -138,7 +149,10 @@ void ServerPool::wait_until_ready(Worker& worker) {
       connect(worker);
     }
     const auto line = worker.socket->receive();
-    if (!line) continue;
+    if (!line) {
+      refuse_if_exited(worker.process);
+      continue;
+    }
     const json hello = json::parse(*line, nullptr, false);
     worker.is_ready = hello.is_object() && hello.value("ready", false);
     if (!worker.is_ready) {
