@@ -59,6 +59,21 @@ struct ReduceCommand {
 };
 int reduce_file(ReduceCommand command);
 
+struct AnalyzeCommand {
+  std::filesystem::path file;
+  std::string backend;  ///< Empty: what the file names, else aot_eager.
+  std::string inject;
+  std::uint64_t seed = 0;
+  bool json = false;
+};
+int analyze(AnalyzeCommand command);
+
+struct BundleCommand {
+  std::filesystem::path file;
+  std::filesystem::path output;  ///< Empty: print it.
+};
+int bundle(const BundleCommand& command);
+
 struct ShowCommand {
   std::filesystem::path file;
   bool dot = false;

@@ -33,6 +33,8 @@ struct Options {
   cli::RunCommand run;
   cli::ShowCommand show;
   cli::ReduceCommand reduce;
+  cli::AnalyzeCommand analyze;
+  cli::BundleCommand bundle;
   std::string save_directory;
   std::string output;
   std::string inject;
@@ -129,6 +131,28 @@ CLI::App* add_reduce(CLI::App& app, Options& options) {
   return reduce;
 }
 
+CLI::App* add_analyze(CLI::App& app, Options& options) {
+  cli::AnalyzeCommand& command = options.analyze;
+  CLI::App* analyze =
+      app.add_subcommand("analyze", "Name the first call that a backend computes wrongly");
+  analyze->add_option("FILE", command.file, "A graph file")->required();
+  analyze->add_option("--backend", command.backend,
+                      "Makes each call alone (default: what the file names, else aot_eager)");
+  analyze->add_option("--inject", command.inject, "Give the backend a fault, as for run");
+  analyze->add_option("--seed", command.seed, "Seed for made-up inputs and random operators")
+      ->capture_default_str();
+  analyze->add_flag("--json", options.json, "Print one JSON object");
+  return analyze;
+}
+
+CLI::App* add_bundle(CLI::App& app, Options& options) {
+  CLI::App* bundle = app.add_subcommand(
+      "bundle", "Put the data of a file's inputs into the file, to send it as one attachment");
+  bundle->add_option("FILE", options.bundle.file, "A graph file")->required();
+  bundle->add_option("--output", options.bundle.output, "Where to write it (default: print it)");
+  return bundle;
+}
+
 CLI::App* add_show(CLI::App& app, Options& options) {
   CLI::App* show =
       app.add_subcommand("show", "Summarise a graph file: operators, shapes, largest tensors");
@@ -174,6 +198,8 @@ int parse_and_run(int argc, char** argv, Options& options) {
   app.fallthrough();
   CLI::App* run = add_run(app, options);
   CLI::App* reduce = add_reduce(app, options);
+  CLI::App* analyze = add_analyze(app, options);
+  CLI::App* bundle = add_bundle(app, options);
   CLI::App* show = add_show(app, options);
   CLI::App* logs = app.add_subcommand("logs", "List what TORCH_LOGS may name");
   logs->add_flag("--json", options.json, "Print one JSON array");
@@ -192,7 +218,8 @@ int parse_and_run(int argc, char** argv, Options& options) {
       const std::string found = app.remaining().front();
       throw UserError(
           (found.starts_with('-') ? "unknown option '" : "unknown command '") + found + "'",
-          "the commands are: run, reduce, show, backends, decompositions, logs, passes");
+          "the commands are: run, reduce, analyze, bundle, show, backends, decompositions, logs, "
+          "passes");
     }
     app.exit(error);
     return kUsageError;
@@ -218,6 +245,11 @@ int parse_and_run(int argc, char** argv, Options& options) {
   } else if (reduce->parsed()) {
     options.reduce.json = options.json;
     code = cli::reduce_file(options.reduce);
+  } else if (analyze->parsed()) {
+    options.analyze.json = options.json;
+    code = cli::analyze(options.analyze);
+  } else if (bundle->parsed()) {
+    code = cli::bundle(options.bundle);
   } else if (show->parsed()) {
     options.show.json = options.json;
     code = cli::show(options.show);

@@ -20,6 +20,16 @@ std::vector<std::int64_t> sizes_of(const repro::TensorInput& input) {
   return sizes;
 }
 
+std::int64_t count_elements(const Program& program) {
+  std::int64_t count = 0;
+  for (const repro::Input& input : program.inputs) {
+    if (const auto* tensor = std::get_if<repro::TensorInput>(&input)) {
+      count += element_count(tensor->meta);
+    }
+  }
+  return count;
+}
+
 at::Tensor input_contents(const Program& program, std::size_t input,
                           const repro::ContentStore& store) {
   const auto& described = std::get<repro::TensorInput>(program.inputs[input]);

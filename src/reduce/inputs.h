@@ -22,4 +22,7 @@ void set_made_up(Program& program, std::size_t input, graph::TensorMeta meta);
 /// The sizes as numbers; inputs of a program being reduced have no symbols.
 std::vector<std::int64_t> sizes_of(const repro::TensorInput& input);
 
+/// How many numbers all inputs hold.
+std::int64_t count_elements(const Program& program);
+
 }  // namespace assay::reduce

@@ -7,7 +7,9 @@
 
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "reduce/program.h"
 #include "repro/content_store.h"
@@ -29,5 +31,8 @@ struct Pass {
 
 /// Every pass, in the order in which they run; also what `assay reduce --list-passes` lists.
 std::span<const Pass> all_passes();
+
+/// Those with these names, in that order; without names all of them.
+std::vector<Pass> choose_passes(const std::vector<std::string>& names);
 
 }  // namespace assay::reduce

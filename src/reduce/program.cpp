@@ -250,6 +250,22 @@ void replace_uses(Node& node, const graph::Argument& replacement) {
   }
 }
 
+namespace {
+
+void erase_unused_attributes(Graph& graph) {
+  std::set<std::string, std::less<>> used;
+  for (const Node& node : graph.nodes()) {
+    const std::string& name = node.target().name();
+    if (node.op() == graph::Op::get_attr || node.op() == graph::Op::call_module) {
+      used.insert(name.substr(0, name.find('.')));
+    }
+  }
+  std::erase_if(graph.attributes(),
+                [&](const graph::Attribute& attribute) { return !used.contains(attribute.name); });
+}
+
+}  // namespace
+
 void erase_unused(Graph& graph, const std::set<const Node*>& keep) {
   for (auto node = graph.nodes().end(); node != graph.nodes().begin();) {
     --node;
@@ -260,6 +276,7 @@ void erase_unused(Graph& graph, const std::set<const Node*>& keep) {
     ++node;
     graph.erase(unused);
   }
+  erase_unused_attributes(graph);
 }
 
 }  // namespace assay::reduce

@@ -64,7 +64,8 @@ void prune_storages(Program& program);
 /// Whoever reads the node reads `replacement` instead.
 void replace_uses(graph::Node& node, const graph::Argument& replacement);
 
-/// Erases calls and attribute reads that nobody uses, from the end, but for those in `keep`.
+/// Erases calls and attribute reads that nobody uses, from the end, but for those in `keep`; then
+/// attributes that nobody reads.
 void erase_unused(graph::Graph& graph, const std::set<const graph::Node*>& keep = {});
 
 }  // namespace assay::reduce

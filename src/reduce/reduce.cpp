@@ -7,6 +7,7 @@
 
 #include "assay/error.h"
 #include "graph/print.h"
+#include "reduce/findings.h"
 #include "reduce/inputs.h"
 #include "reduce/search.h"
 
@@ -30,26 +31,6 @@ constexpr double kSlowTrial = 0.5;
 constexpr int kOtherFaults = 4;
 // Chance that a candidate with a flaky fault is taken for one that passes.
 constexpr double kMissedChance = 0.01;
-
-std::int64_t count_elements(const Program& program) {
-  std::int64_t count = 0;
-  for (const repro::Input& input : program.inputs) {
-    const auto* tensor = std::get_if<repro::TensorInput>(&input);
-    if (tensor == nullptr) continue;
-    std::int64_t product = 1;
-    for (std::int64_t size : sizes_of(*tensor)) product *= size;
-    count += product;
-  }
-  return count;
-}
-
-std::vector<Pass> chosen_passes(const std::vector<std::string>& names) {
-  std::vector<Pass> passes;
-  for (const Pass& pass : all_passes()) {
-    if (names.empty() || std::ranges::find(names, pass.name) != names.end()) passes.push_back(pass);
-  }
-  return passes;
-}
 
 std::string identity_of(const repro::ReproFile& file, const Options& options) {
   nlohmann::json identity = sandbox::to_json(options.trial);
@@ -126,9 +107,11 @@ class Reduction {
     } while (found.verdict == Verdict::passed && tries < kTriesBeforePassing &&
              seconds() < kSecondsBeforePassing);
     result_.signature = found;
+    if (found.verdict == Verdict::invalid) refuse_to_check(found);
     if (found.verdict == Verdict::invalid) return stop(Reduced::Status::eager_fails);
     if (found.verdict == Verdict::passed) return stop(Reduced::Status::passes);
-    judge_.base().accuracy = is_only_accuracy || found.verdict == Verdict::accuracy;
+    judge_.base().accuracy =
+        is_only_accuracy || found.verdict == Verdict::accuracy || found.stage == "compare";
     original_.suspects = outcome.report.suspects;
     judge_.look_for(found);
     // Again, unless that takes long (the end will show it too): a fault that comes and goes must be
@@ -138,6 +121,15 @@ class Reduction {
     const int failures = 1 + judge_.count_wanted(text, runs);
     if (failures < tries + runs) expect_flaky(static_cast<double>(failures) / (tries + runs));
     return true;
+  }
+
+  // A command that cannot judge the file itself will not judge a part of it either.
+  void refuse_to_check(const Signature& found) const {
+    if (options_.trial.command.empty()) return;
+    throw UserError("the check '" + options_.trial.command + "' does not judge the file: " +
+                        found.type + (found.message.empty() ? "" : ": " + found.message),
+                    "0 says that a file is good, 125 that it cannot be judged, any other exit code "
+                    "that it fails");
   }
 
   bool stop(Reduced::Status status) {
@@ -168,11 +160,11 @@ class Reduction {
   }
 
   void search() {
-    const std::vector<Pass> passes = chosen_passes(options_.passes);
+    const std::vector<Pass> passes = choose_passes(options_.passes);
     Program start = original_;
     for (int attempt = 0; attempt < 3; ++attempt) {
       judge_.base().limits = tight_limits();
-      save_step(start);
+      findings_.save_step(start, result_.signature);
       Search search(start, judge_, log_, workspace_, events());
       search.run(passes);
       search.ensure_values();
@@ -180,7 +172,7 @@ class Reduction {
       confirm();
       if (result_.reproduced == 0) {  // the tight limits were too tight
         slack_ *= 8;
-        log_.forget_passed();
+        log_.forget_all();  // failures too: they were those of the limits
         continue;
       }
       if (!result_.is_flaky() || judge_.tries() > 1) break;
@@ -212,41 +204,19 @@ class Reduction {
       eager_seconds_ = std::min(eager_seconds_, recording.seconds);
       judge_.base().limits = tight_limits();
     };
-    events.on_step = [this](const Program& best, const std::string&) { save_step(best); };
+    events.on_step = [this](const Program& best, const std::string&) {
+      findings_.save_step(best, result_.signature);
+    };
     events.on_other_failure = [this](const Program& candidate, const std::string&,
                                      const Signature& signature) {
-      save_other(candidate, signature);
+      findings_.save_other(candidate, signature);
     };
     if (options_.keep_passing) {
       events.on_passing = [this](const Program& candidate, const std::string& text) {
-        passing_.emplace_back(candidate, text);
+        findings_.note_passing(candidate, text);
       };
     }
     return events;
-  }
-
-  std::string comment(const Signature& signature) const {
-    return "# assay reduce: " + sandbox::describe(signature) + "\n";
-  }
-
-  void save_step(const Program& program) {
-    const std::string text = workspace_.print_for_people(program, comment(result_.signature));
-    workspace_.save("repro.py", text);
-    workspace_.save("checkpoints/" + std::to_string(count_calls(*program.graph)) + ".py",
-                    workspace_.print_for_people(program, comment(result_.signature), 1));
-    passing_.clear();  // they were neighbours of another program
-  }
-
-  void save_other(const Program& candidate, const Signature& signature) {
-    const bool is_known = std::ranges::any_of(result_.others, [&](const OtherFailure& other) {
-      return sandbox::is_same(other.signature, signature);
-    });
-    if (is_known) return;
-    const std::string name = "other/" + std::to_string(result_.others.size() + 1) + "-" +
-                             sandbox::to_string(signature.verdict) +
-                             (signature.op.empty() ? "" : "-" + signature.op) + ".py";
-    workspace_.save(name, workspace_.print_for_people(candidate, comment(signature), 1));
-    result_.others.push_back({signature, workspace_.directory() / name});
   }
 
   // The program without the calls of the operators that are to blame: does the rest fail too?
@@ -267,7 +237,7 @@ class Reduction {
       const Outcome outcome = judge_.run(workspace_.print(*rest));
       const Signature found = sandbox::classify(outcome);
       if (!found.is_failure()) return;
-      if (!judge_.is_wanted(found)) save_other(*rest, found);
+      if (!judge_.is_wanted(found)) findings_.save_other(*rest, found);
       const std::size_t before = to_blame.size();
       for (const std::string& name : outcome.report.suspects) {
         if (const graph::Node* node = original_.graph->find(name)) {
@@ -278,33 +248,25 @@ class Reduction {
     }
   }
 
-  void save_passing() {
-    if (passing_.empty()) return;
-    // The nearest: that with the most in common, counted in bytes at both ends.
-    const std::string text = workspace_.print(best_);
-    const auto common = [&](const std::string& other) {
-      const auto ends = std::ranges::mismatch(text, other);
-      return (ends.in1 - text.begin()) - std::abs(std::ssize(other) - std::ssize(text));
-    };
-    const auto nearest = std::ranges::max_element(
-        passing_, {}, [&](const auto& candidate) { return common(candidate.second); });
-    workspace_.save("passing.py", workspace_.print_for_people(
-                                      nearest->first, "# assay reduce: this one does not fail\n"));
-    result_.passing = workspace_.directory() / "passing.py";
-  }
-
   void finish() {
     result_.calls = count_calls(*best_.graph);
     result_.elements = count_elements(best_);
     result_.file = workspace_.directory() / "repro.py";
     const std::string rate = "# assay reduce: failed in " + std::to_string(result_.reproduced) +
                              " of " + std::to_string(result_.runs) + " runs\n";
-    workspace_.save("repro.py",
-                    workspace_.print_for_people(best_, comment(result_.signature) + rate));
+    findings_.save_result(best_, result_.signature, rate);
     result_.graph =
         graph::print(*best_.graph, {.metadata = false, .stacks = false, .releases = false});
-    save_passing();
-    if (options_.look_for_others) look_for_others();
+    result_.passing = findings_.save_passing();
+    if (options_.look_for_others) {
+      try {
+        look_for_others();
+      } catch (const AllKilled& killed) {  // what was found out before holds
+        result_.message = std::string("other failures were not looked for: ") + killed.what();
+      }
+    }
+    result_.others = findings_.others();
+    workspace_.tidy();
   }
 
   const Options& options_;
@@ -312,6 +274,7 @@ class Reduction {
   Clock::time_point begin_ = Clock::now();
   Workspace workspace_;
   VerdictLog log_;
+  Findings findings_{workspace_};
   Program original_;
   Judge judge_;
   Limits limits_;             // of a trial that has time
@@ -319,7 +282,6 @@ class Reduction {
   double value_bytes_ = 0;    // of all its values
   double slack_ = 1;
   Program best_;
-  std::vector<std::pair<Program, std::string>> passing_;
   Reduced result_;
 };
 

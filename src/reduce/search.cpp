@@ -1,5 +1,6 @@
 #include "reduce/search.h"
 
+#include <algorithm>
 #include <deque>
 
 #include "assay/error.h"
@@ -8,7 +9,7 @@
 namespace assay::reduce {
 
 void Search::run(std::span<const Pass> passes) {
-  best_text_ = workspace_.print(best_);
+  taken_.insert(verdict_key(workspace_.print(best_)));
   bool goes_on = true;
   while (goes_on) {
     goes_on = false;
@@ -45,8 +46,8 @@ std::optional<Search::Attempt> Search::propose(const Pass& pass, Position positi
   }
   Attempt attempt{position, std::move(*candidate)};
   attempt.text = workspace_.print(attempt.candidate);
-  if (attempt.text == best_text_) return std::nullopt;
   attempt.key = verdict_key(attempt.text);
+  if (taken_.contains(attempt.key)) return std::nullopt;
   attempt.judgement = log_.find(attempt.key);
   return attempt;
 }
@@ -56,15 +57,21 @@ bool Search::run_pass(const Pass& pass) {
   bool has_taken = false;
   Position next;
   std::deque<Attempt> window;
+  const auto is_wanted = [&](const Attempt& attempt) {
+    return attempt.judgement && judge_.is_wanted(attempt.judgement->signature);
+  };
   while (true) {
-    while (judge_.has_idle_worker() && !is_at_end(pass, next)) {
+    // What comes after one that will be taken, unless one before it is, depends on it.
+    while (judge_.has_idle_worker() && std::ranges::none_of(window, is_wanted) &&
+           !is_at_end(pass, next)) {
       auto attempt = propose(pass, next);
       ++next.index;
       if (!attempt) continue;
-      const bool is_taken = attempt->judgement && judge_.is_wanted(attempt->judgement->signature);
-      if (!attempt->judgement) attempt->job = judge_.start(attempt->text);
+      if (!attempt->judgement) {
+        const auto twin = std::ranges::find(window, attempt->key, &Attempt::key);
+        attempt->job = twin != window.end() ? twin->job : judge_.start(attempt->text);
+      }
       window.push_back(std::move(*attempt));
-      if (is_taken) break;  // what comes after depends on it
     }
     if (window.empty()) break;
     if (!window.front().judgement) {
@@ -79,7 +86,7 @@ bool Search::run_pass(const Pass& pass) {
     }
     Attempt decided = std::move(window.front());
     window.pop_front();
-    if (!judge_.is_wanted(decided.judgement->signature)) {
+    if (!is_wanted(decided)) {
       refuse(decided);
       continue;
     }
@@ -97,8 +104,8 @@ bool Search::run_pass(const Pass& pass) {
 void Search::take(Attempt attempt) {
   best_ = std::move(attempt.candidate);
   best_.suspects = attempt.judgement->suspects;
-  best_text_ = std::move(attempt.text);
-  if (events_.on_step) events_.on_step(best_, best_text_);
+  taken_.insert(std::move(attempt.key));
+  if (events_.on_step) events_.on_step(best_, attempt.text);
 }
 
 void Search::refuse(const Attempt& attempt) const {

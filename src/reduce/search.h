@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "reduce/judge.h"
@@ -68,7 +69,11 @@ class Search {
   void refuse(const Attempt& attempt) const;
 
   Program best_;
-  std::string best_text_;
+  // Keys of all best programs. Each pass makes something smaller and nothing larger that an earlier
+  // one of this order makes smaller: subgraphs, calls, calls other than neg, inputs, results,
+  // numbers of elements, then dtypes, constants, contents. So the search ends; that no program
+  // becomes the best one twice holds even if a pass does not.
+  std::set<std::string, std::less<>> taken_;
   Judge& judge_;
   VerdictLog& log_;
   Workspace& workspace_;

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "c10/util/hash.h"
+#include "repro/save.h"
 
 namespace assay::reduce {
 
@@ -12,16 +13,17 @@ using nlohmann::json;
 using sandbox::Signature;
 using sandbox::Verdict;
 
-json to_json(const std::string& key, const Judgement& judgement) {
+std::string to_line(const std::string& key, const Judgement& judgement) {
   const Signature& signature = judgement.signature;
-  return {{"key", key},
-          {"verdict", static_cast<int>(signature.verdict)},
-          {"stage", signature.stage},
-          {"type", signature.type},
-          {"operator", signature.op},
-          {"message", signature.message},
-          {"magnitude", signature.magnitude},
-          {"suspects", judgement.suspects}};
+  const json object = {{"key", key},
+                       {"verdict", static_cast<int>(signature.verdict)},
+                       {"stage", signature.stage},
+                       {"type", signature.type},
+                       {"operator", signature.op},
+                       {"message", signature.message},
+                       {"magnitude", signature.magnitude},
+                       {"suspects", judgement.suspects}};
+  return object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
 Judgement from_json(const json& object) {
@@ -42,13 +44,18 @@ Judgement from_json(const json& object) {
 
 VerdictLog::VerdictLog(std::filesystem::path file) : file_(std::move(file)) {
   std::ifstream old(file_);
-  for (std::string line; std::getline(old, line);) {
+  bool is_cut_short = false;
+  for (std::string line; std::getline(old, line); is_cut_short = old.eof()) {
     const json object = json::parse(line, nullptr, false);
-    if (object.is_object()) known_[object.at("key").get<std::string>()] = from_json(object);
+    if (!object.is_object()) continue;
+    try {
+      known_[object.at("key").get<std::string>()] = from_json(object);
+    } catch (const json::exception&) {
+      continue;  // the question is asked again
+    }
   }
   stream_.open(file_, std::ios::app);
-  // The last line may have been cut short; the next one must not continue it.
-  if (!known_.empty()) stream_ << '\n';
+  if (is_cut_short) stream_ << '\n';  // the next line must not continue that one
 }
 
 std::optional<Judgement> VerdictLog::find(const std::string& key) const {
@@ -59,17 +66,26 @@ std::optional<Judgement> VerdictLog::find(const std::string& key) const {
 
 void VerdictLog::add(const std::string& key, const Judgement& judgement) {
   known_[key] = judgement;
-  using Handler = json::error_handler_t;
-  stream_ << to_json(key, judgement).dump(-1, ' ', false, Handler::replace) << std::endl;
+  stream_ << to_line(key, judgement) << std::flush;
 }
 
 void VerdictLog::forget_passed() {
   std::erase_if(
       known_, [](const auto& entry) { return entry.second.signature.verdict == Verdict::passed; });
+  write_again();
+}
+
+void VerdictLog::forget_all() {
+  known_.clear();
+  write_again();
+}
+
+void VerdictLog::write_again() {
+  std::string text;
+  for (const auto& [key, judgement] : known_) text += to_line(key, judgement);
   stream_.close();
-  stream_.open(file_, std::ios::trunc);
-  for (const auto& [key, judgement] : known_) stream_ << to_json(key, judgement).dump() << '\n';
-  stream_.flush();
+  repro::write_file(file_, text);
+  stream_.open(file_, std::ios::app);
 }
 
 std::string verdict_key(const std::string& text) { return c10::sha1(text).str(); }

@@ -22,16 +22,20 @@ struct Judgement {
 class VerdictLog {
  public:
   /// Reads the file if it is there; new verdicts are added to it. A line that was cut short is
-  /// passed over.
+  /// passed over, and so is one that says nothing we know.
   explicit VerdictLog(std::filesystem::path file);
 
   std::optional<Judgement> find(const std::string& key) const;
   void add(const std::string& key, const Judgement& judgement);
   /// A fault that does not always show: candidates that passed are asked again.
   void forget_passed();
+  /// Nothing that was found out holds any more.
+  void forget_all();
   std::size_t size() const { return known_.size(); }
 
  private:
+  void write_again();
+
   std::filesystem::path file_;
   std::map<std::string, Judgement> known_;
   std::ofstream stream_;

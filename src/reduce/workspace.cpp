@@ -3,9 +3,11 @@
 #include <fstream>
 #include <sstream>
 
+#include "assay/error.h"
 #include "repro/inputs.h"
 #include "repro/save.h"
 #include "repro/write.h"
+#include "sandbox/trial.h"
 
 namespace assay::reduce {
 
@@ -27,6 +29,37 @@ std::vector<graph::SizeExpr> evaluated(const std::vector<graph::SizeExpr>& sizes
   return numbers;
 }
 
+std::vector<fs::path> files_of(const fs::path& directory) {
+  std::vector<fs::path> files;
+  if (!fs::is_directory(directory)) return files;
+  for (const auto& entry : fs::directory_iterator(directory)) {
+    if (entry.is_regular_file()) files.push_back(entry.path());
+  }
+  return files;
+}
+
+constexpr const char* kOurs[] = {"repro.py",    "passing.py", "verdicts.jsonl", "reduction.json",
+                                 "checkpoints", "other",      "storages"};
+
+bool is_below(const fs::path& path, const fs::path& directory) {
+  const fs::path relative = fs::weakly_canonical(path).lexically_relative(directory);
+  return !relative.empty() && *relative.begin() != "..";
+}
+
+// Its file or its inputs' contents may lie where the result is to be.
+void refuse_to_remove_subject(const fs::path& directory, const repro::ReproFile& subject) {
+  const auto storages = repro::storage_directory(subject);
+  for (const char* name : kOurs) {
+    const fs::path ours = fs::weakly_canonical(directory / name);
+    const bool has_file = is_below(subject.source->file, ours);
+    const bool has_contents = storages && is_below(*storages / "storages", ours);
+    if (has_file || (has_contents && fs::exists(ours))) {
+      throw UserError((directory / name).string() + " belongs to the file that is to be reduced",
+                      "choose another directory with --output");
+    }
+  }
+}
+
 }  // namespace
 
 Workspace::Workspace(fs::path directory, const repro::ReproFile& subject,
@@ -35,11 +68,37 @@ Workspace::Workspace(fs::path directory, const repro::ReproFile& subject,
   fs::create_directories(directory_);
   is_resumed_ = !restart && read_if_there(directory_ / "reduction.json") == identity;
   if (is_resumed_) return;
-  for (const char* name : {"repro.py", "passing.py", "verdicts.jsonl", "reduction.json"}) {
-    fs::remove(directory_ / name);
-  }
-  for (const char* name : {"checkpoints", "other", "storages"}) fs::remove_all(directory_ / name);
+  clear(subject);
   save("reduction.json", identity);
+}
+
+void Workspace::clear(const repro::ReproFile& subject) const {
+  refuse_to_remove_subject(directory_, subject);
+  const bool is_ours = fs::exists(directory_ / "reduction.json");
+  for (const char* name : kOurs) {
+    if (!is_ours && fs::exists(directory_ / name)) {
+      throw UserError((directory_ / name).string() + " would be overwritten",
+                      "choose an empty directory with --output");
+    }
+    fs::remove_all(directory_ / name);
+  }
+}
+
+void Workspace::tidy() const {
+  std::string texts;
+  for (const char* name : {"", "checkpoints", "other"}) {
+    for (const fs::path& file : files_of(directory_ / name)) {
+      if (file.filename().string().starts_with(sandbox::kCandidatePrefix)) {
+        fs::remove(file);
+      } else if (file.extension() == ".py") {
+        texts += read_if_there(file);
+      }
+    }
+  }
+  for (const fs::path& file : files_of(directory_ / "storages")) {
+    // A storage's file has its hash as name, by which programs mention it.
+    if (texts.find(file.filename().string()) == std::string::npos) fs::remove(file);
+  }
 }
 
 Program Workspace::load(const repro::ReproFile& subject, std::uint64_t seed) {

@@ -24,7 +24,8 @@ namespace assay::reduce {
 class Workspace {
  public:
   /// Makes the directory. `identity` says what is being reduced, and how; if another reduction was
-  /// done in the directory, or `restart`, what it left is removed.
+  /// done in the directory, or `restart`, what it left is removed. Throws `UserError` if that would
+  /// remove what no reduction made, or the subject itself.
   Workspace(std::filesystem::path directory, const repro::ReproFile& subject,
             const std::string& identity, bool restart);
 
@@ -46,7 +47,11 @@ class Workspace {
 
   void save(const std::filesystem::path& name, const std::string& text) const;
 
+  /// At the end: removes the contents that only candidates had, and what killed trials left.
+  void tidy() const;
+
  private:
+  void clear(const repro::ReproFile& subject) const;
   repro::ReproFile make_file(const Program& program, const std::string& save_directory) const;
 
   std::filesystem::path directory_;

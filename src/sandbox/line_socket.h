@@ -24,6 +24,8 @@ class LineSocket {
   bool receive_now();
   /// A line that has been read completely.
   std::optional<std::string> take_line();
+  /// A complete line waits to be taken.
+  bool has_line() const { return pending_.find('\n') != std::string::npos; }
 
  private:
   int descriptor_;

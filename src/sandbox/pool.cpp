@@ -125,10 +125,10 @@ void ServerPool::connect(Worker& worker) {
     throw std::system_error(errno, std::generic_category(), "socketpair");
   }
   worker.socket = std::make_unique<LineSocket>(ends[0]);
-  worker.process = start_(ends[1]);
+  const LineSocket servers_end(ends[1]);
   worker.is_ready = false;
   worker.is_busy = false;
-  close(ends[1]);
+  worker.process = start_(servers_end.descriptor());
 }
 
 void ServerPool::disconnect(Worker& worker) {
@@ -196,15 +196,17 @@ std::pair<int, Outcome> ServerPool::wait() {
     for (std::size_t i = 0; i < busy.size(); ++i) {
       if (polled[i].revents == 0) continue;
       Worker& worker = *workers_[busy[i]];
-      if (!worker.socket->receive_now()) {
+      const auto give_up = [&](const char* reason) {
         disconnect(worker);
         connect(worker);
         Outcome outcome;
-        outcome.server_error = "the trial server died";
-        return {busy[i], outcome};
-      }
+        outcome.server_error = reason;
+        return std::pair{busy[i], outcome};
+      };
+      if (!worker.socket->receive_now()) return give_up("the trial server died");
       while (const auto line = worker.socket->take_line()) {
-        const json answer = json::parse(*line);
+        const json answer = json::parse(*line, nullptr, false);
+        if (!answer.is_object()) return give_up("the trial server's answer is no JSON object");
         const auto id = answer.find("id");
         if (id == answer.end() || *id != worker.trial) continue;  // was cancelled
         worker.is_busy = false;

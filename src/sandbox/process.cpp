@@ -81,13 +81,20 @@ void limit_memory(std::uint64_t bytes) {
 #endif
 }
 
+// What the body throws must not unwind into the frames of the parent, of which this is a copy: it
+// ends the process.
 [[noreturn]] void be_the_process(const Limits& limits, const ProcessBody& body, Pipe& output,
-                                 Pipe& report, pid_t parent) {
+                                 Pipe& report, int control, pid_t parent) noexcept {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);
+  // Whoever outlives this process must not keep the server's connection open.
+  if (control >= 0) close(control);
+  output.read.close();
+  report.read.close();
   const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
   dup2(nothing, STDIN_FILENO);
+  if (nothing > STDERR_FILENO) close(nothing);
   dup2(output.write.get(), STDOUT_FILENO);
   dup2(output.write.get(), STDERR_FILENO);
   const rlimit no_core{0, 0};
@@ -127,7 +134,9 @@ class Supervisor {
       wait_for_news();
       if (!has_ended_) enforce_limits();
     }
-    kill(-process_, SIGKILL);  // what it left running
+    kill(-process_,
+         SIGKILL);  // what it left running; its number is free only once it is waited for
+    reap();
     drain();
     return finish();
   }
@@ -146,7 +155,19 @@ class Supervisor {
       kill(-process_, SIGKILL);
     }
     if (report_text_.size() > kReportBytes) kill(-process_, SIGKILL);
-    has_ended_ = wait4(process_, &status_, WNOHANG, &usage_) == process_;
+    siginfo_t info{};
+    const int found =
+        waitid(P_PID, static_cast<id_t>(process_), &info, WEXITED | WNOHANG | WNOWAIT);
+    // No such child: SIGCHLD is ignored, and how it ended will never be known.
+    has_ended_ = found == 0 ? info.si_pid == process_ : errno == ECHILD;
+  }
+
+  void reap() {
+    while (wait4(process_, &status_, 0, &usage_) < 0) {
+      if (errno != EINTR) {
+        throw std::system_error(errno, std::generic_category(), "how a trial ended is not known");
+      }
+    }
   }
 
   bool read_output() {
@@ -246,10 +267,12 @@ Ending run_process(const Limits& limits, const ProcessBody& body, int control,
   Pipe output;
   Pipe report;
   (void)std::fflush(nullptr);  // or the process would write it again
+  signal(SIGCHLD,
+         SIG_DFL);  // whoever started us may have ignored it: then nobody could be waited for
   const pid_t parent = getpid();
   const pid_t process = fork();
   if (process < 0) throw std::system_error(errno, std::generic_category(), "fork");
-  if (process == 0) be_the_process(limits, body, output, report, parent);
+  if (process == 0) be_the_process(limits, body, output, report, control, parent);
   setpgid(process, process);  // whoever is first: the group must exist before it is killed
   output.write.close();
   report.write.close();

@@ -17,7 +17,8 @@ struct Ending {
   bool was_cancelled = false;
 };
 
-/// What the process does; it gets the pipe for its report. Returning ends the process with 0.
+/// What the process does; it gets the pipe for its report. Returning ends the process with 0, an
+/// exception with SIGABRT.
 using ProcessBody = std::function<void(int report_pipe)>;
 
 /// True once the trial is to be given up; called when `control` becomes readable.

@@ -6,8 +6,6 @@
 #include <cxxabi.h>
 #include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <typeinfo>
 
@@ -21,6 +19,7 @@
 #include "graph/parse.h"
 #include "repro/inputs.h"
 #include "repro/repro_file.h"
+#include "sandbox/analyze.h"
 #include "sandbox/origin.h"
 #include "sandbox/record.h"
 #include "sandbox/report.h"
@@ -72,6 +71,8 @@ json describe_exception(const graph::Graph* graph) {
     return {{"type", "c10::Error"}, {"message", error.what_without_backtrace()}};
   } catch (const std::exception& error) {
     return {{"type", type_of(error)}, {"message", error.what()}};
+  } catch (...) {
+    return {{"type", "unknown exception"}, {"message", "something that is no std::exception"}};
   }
 }
 
@@ -113,6 +114,10 @@ class TrialRun {
     if (trial_.eager) {
       enter("eager");
       run_eagerly();
+    }
+    if (trial_.task == Trial::Task::analyze) {
+      analyze();
+      return;
     }
     enter("compile");
     repro::seed_generator(trial_.seed);
@@ -157,6 +162,28 @@ class TrialRun {
         "eager");
   }
 
+  void analyze() {
+    enter("run");
+    repro::seed_generator(trial_.seed);
+    const auto found = first_wrong_call(*file_.graph, inputs_, trial_.backend);
+    if (!found) return;
+    enter("compare");
+    send_difference(found->comparison);
+    const graph::Node* node = file_.graph->find(found->node);
+    report_.send({{"node", found->node},
+                  {"suspects", {found->node}},
+                  {"operator", node == nullptr ? "" : node->target().name()}});
+    throw AccuracyFailure(found->call + ": " + found->comparison.message);
+  }
+
+  void send_difference(const compare::Comparison& found) const {
+    report_.send({{"accuracy",
+                   {{"kind", compare::to_string(found.kind)},
+                    {"where", found.where},
+                    {"error", found.error},
+                    {"tolerance", found.tolerance}}}});
+  }
+
   void compare(const backends::Callable& compiled) {
     compare::TwoModelsOptions options;
     options.only_forward = !has_gradients_ || !trial_.backward;
@@ -177,11 +204,7 @@ class TrialRun {
     enter("compare");
     const compare::Comparison& found = two.comparison;
     if (found.same) return;
-    report_.send({{"accuracy",
-                   {{"kind", compare::to_string(found.kind)},
-                    {"where", found.where},
-                    {"error", found.error},
-                    {"tolerance", found.tolerance}}}});
+    send_difference(found);
     if (found.kind == compare::Comparison::Kind::reference) stage_ = "eager";
     throw AccuracyFailure(found.message);
   }
@@ -210,24 +233,15 @@ void prepare_for_trials() {
   compare::reduce_to_scalar_loss(results).backward();
 }
 
-namespace {
-
-// Becomes the command, on a file of its own.
-void run_command(const Trial& trial, const ReportPipe& report) {
-  report.stage("check");
-  const std::filesystem::path file = std::filesystem::path(trial.save_directory) /
-                                     ("candidate_" + std::to_string(getpid()) + ".py");
-  std::ofstream(file) << trial.file;
-  const std::string command = trial.command + " \"$0\"; code=$?; rm -f \"$0\"; exit $code";
-  execl("/bin/sh", "sh", "-c", command.c_str(), file.c_str(), nullptr);
-  _exit(125);
+void run_command(const std::string& command, const std::filesystem::path& file, int report_pipe) {
+  ReportPipe(report_pipe).stage("check");
+  const std::string line = command + " \"$0\"";
+  execl("/bin/sh", "sh", "-c", line.c_str(), file.c_str(), nullptr);
+  _exit(127);
 }
-
-}  // namespace
 
 void run_trial(const Trial& trial, int report_pipe) noexcept {
   const ReportPipe report(report_pipe);
-  if (!trial.command.empty() && trial.task == Trial::Task::test) run_command(trial, report);
   TrialRun run(trial, report);
   try {
     run.run();

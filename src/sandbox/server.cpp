@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
@@ -28,30 +30,66 @@ json merge(const std::vector<std::string>& lines) {
   return report;
 }
 
-// As `git bisect run`: 0 is good, 125 cannot say, anything else is the failure.
+// As `git bisect run`: 0 is good, 125 cannot say, anything else is the failure. 126 and 127 are the
+// shell's: there is no such command, and a reduction to nothing would "reproduce" that.
 void judge_exit_code(const Outcome& outcome, json& report) {
-  if (!outcome.exit_code) return;
+  if (!outcome.exit_code || outcome.limit != Outcome::Limit::none) return;
   const int code = *outcome.exit_code;
-  report["status"] = code == 0 ? "passed" : code == 125 ? "invalid" : "failed";
+  const bool is_shells = code == 126 || code == 127;
+  report["status"] = code == 0 ? "passed" : code == 125 || is_shells ? "invalid" : "failed";
   if (code != 0) report["type"] = "exit code " + std::to_string(code);
+  if (is_shells) report["message"] = "the command cannot be run: " + outcome.output;
 }
+
+// The file that a command is given. The server removes it: the command may be killed.
+class CandidateFile {
+ public:
+  explicit CandidateFile(const Trial& trial) {
+    if (!trial.is_command()) return;
+    path_ = candidate_path(trial);
+    std::ofstream stream(path_, std::ios::binary);
+    stream << trial.file;
+    stream.close();
+    if (!stream) throw std::system_error(errno, std::generic_category(), path_.string());
+  }
+  ~CandidateFile() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove(path_, ignored);
+  }
+  CandidateFile(const CandidateFile&) = delete;
+  CandidateFile& operator=(const CandidateFile&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  static std::filesystem::path candidate_path(const Trial& trial) {
+    return std::filesystem::path(trial.save_directory) /
+           (std::string(kCandidatePrefix) + std::to_string(getpid()) + ".py");
+  }
+  std::filesystem::path path_;
+};
 
 json carry_out(const Trial& trial, LineSocket& socket) {
   Ending ending;
   try {
-    ending = run_process(
-        trial.limits, [&](int report_pipe) { run_trial(trial, report_pipe); }, socket.descriptor(),
-        [&] {
-          // A message during a trial asks for its end, and so does the end of the stream.
-          socket.receive_now();
-          return true;
-        });
+    const CandidateFile file(trial);
+    const auto body = [&](int report_pipe) {
+      if (trial.is_command()) {
+        run_command(trial.command, file.path(), report_pipe);
+      } else {
+        run_trial(trial, report_pipe);
+      }
+    };
+    ending = run_process(trial.limits, body, socket.descriptor(), [&] {
+      // A message during a trial asks for its end, and so does the end of the stream.
+      socket.receive_now();
+      return true;
+    });
   } catch (const std::system_error& error) {
     return {{"error", error.what()}};
   }
   json report = merge(ending.report);
-  if (!trial.command.empty() && trial.task == Trial::Task::test)
-    judge_exit_code(ending.outcome, report);
+  if (trial.is_command()) judge_exit_code(ending.outcome, report);
   return to_json(ending.outcome, report);
 }
 
@@ -66,7 +104,10 @@ void serve_trials(int connection) {
   while (const auto line = socket.receive()) {
     const json request = json::parse(*line);
     if (request.contains("cancel")) continue;
-    json answer = carry_out(trial_from_json(request), socket);
+    // There is one trial at a time, so a line that already waits can only ask for the end of this
+    // one.
+    json answer = socket.has_line() ? json{{"error", "the trial was cancelled"}}
+                                    : carry_out(trial_from_json(request), socket);
     answer["id"] = request.value("id", 0);
     using Handler = json::error_handler_t;
     if (!socket.send(answer.dump(-1, ' ', false, Handler::replace))) return;

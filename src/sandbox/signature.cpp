@@ -1,5 +1,6 @@
 #include "sandbox/signature.h"
 
+#include <algorithm>
 #include <cctype>
 #include <csignal>
 #include <cstring>
@@ -20,14 +21,27 @@ bool is_digit(char letter) { return std::isdigit(static_cast<unsigned char>(lett
 
 // `a.cpp:12:5: error: expected ';'` becomes `error: expected ';'`; else the text itself.
 std::string_view first_compiler_error(std::string_view text) {
-  for (std::string_view mark : {" error: ", " fatal error: "}) {
-    const std::size_t found = text.find(mark);
-    if (found != std::string_view::npos) {
-      const std::string_view line = text.substr(found + 1);
-      return line.substr(0, line.find('\n'));
-    }
-  }
-  return text;
+  const std::size_t found = text.find(" error: ");
+  if (found == std::string_view::npos) return text;
+  const std::string_view line = text.substr(found + 1);
+  return line.substr(0, line.find('\n'));
+}
+
+// What compilers number: `buf12`, `arg0`, `tmp5`, `s77`. Other digits mean something: `float32`.
+bool is_numbered(std::string_view stem) {
+  static constexpr std::string_view kStems[] = {"arg",    "buf",     "tmp",        "op", "ks",
+                                                "in_ptr", "out_ptr", "in_out_ptr", "s",  "u"};
+  return std::ranges::find(kStems, stem) != std::end(kStems);
+}
+
+// Without the letter that the end cuts in two: a log could not hold it.
+void drop_half_letter(std::string& text) {
+  std::size_t begin = text.size();
+  while (begin > 0 && (text[begin - 1] & 0xC0) == 0x80) --begin;
+  if (begin == 0) return;
+  const auto first = static_cast<unsigned char>(text[begin - 1]);
+  const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : first >= 0xC0 ? 2 : 1;
+  if (text.size() - begin + 1 < length) text.resize(begin - 1);
 }
 
 // One token after the other; what varies becomes a mark.
@@ -50,6 +64,7 @@ class Normaliser {
         ++at_;
       }
     }
+    drop_half_letter(out_);
     while (out_.ends_with(' ')) out_.pop_back();
     return std::move(out_);
   }
@@ -68,8 +83,10 @@ class Normaliser {
     if (!is_digit(word.front())) {
       while (true) {
         const std::size_t end = word.find_last_not_of("0123456789");
-        if (end == std::string_view::npos || end + 1 == word.size() || word[end] != '_') break;
-        word = word.substr(0, end);
+        if (end == std::string_view::npos || end + 1 == word.size()) break;
+        const bool is_name = is_numbered(word.substr(0, end + 1));
+        if (word[end] != '_' && !is_name) break;
+        word = word.substr(0, is_name ? end + 1 : end);
       }
       out_ += word;
       return;

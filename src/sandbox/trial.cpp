@@ -14,6 +14,18 @@ void read(const json& object, const char* key, T& value) {
   if (found != object.end() && !found->is_null()) value = found->template get<T>();
 }
 
+const char* to_string(Trial::Task task) {
+  switch (task) {
+    case Trial::Task::test:
+      return "test";
+    case Trial::Task::record:
+      return "record";
+    case Trial::Task::analyze:
+      return "analyze";
+  }
+  return "";
+}
+
 Report report_from_json(const json& object) {
   Report report;
   read(object, "status", report.status);
@@ -42,7 +54,7 @@ json to_json(const Trial& trial) {
   for (const auto& [name, value] : trial.config) {
     config.push_back(json::array({name, json::parse(value)}));
   }
-  return {{"task", trial.task == Trial::Task::record ? "record" : "test"},
+  return {{"task", to_string(trial.task)},
           {"file", trial.file},
           {"save_dir", trial.save_directory},
           {"backend", trial.backend},
@@ -66,7 +78,9 @@ json to_json(const Trial& trial) {
 
 Trial trial_from_json(const json& object) {
   Trial trial;
-  if (object.value("task", "test") == "record") trial.task = Trial::Task::record;
+  for (const Trial::Task task : {Trial::Task::record, Trial::Task::analyze}) {
+    if (object.value("task", "test") == to_string(task)) trial.task = task;
+  }
   read(object, "file", trial.file);
   read(object, "save_dir", trial.save_directory);
   read(object, "backend", trial.backend);
@@ -78,6 +92,11 @@ Trial trial_from_json(const json& object) {
   read(object, "autocast", trial.autocast);
   read(object, "inject", trial.inject);
   read(object, "seed", trial.seed);
+  if (const auto config = object.find("config"); config != object.end()) {
+    for (const json& setting : *config) {
+      trial.config.emplace_back(setting.at(0).get<std::string>(), setting.at(1).dump());
+    }
+  }
   read(object, "setup", trial.setup);
   read(object, "command", trial.command);
   if (const auto limits = object.find("limits"); limits != object.end()) {

@@ -8,6 +8,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace assay::sandbox {
@@ -20,10 +21,14 @@ struct Limits {
   std::size_t output_bytes = std::size_t{64} << 10U;
 };
 
+/// Files of commands' candidates in `Trial::save_directory` begin with this.
+inline constexpr std::string_view kCandidatePrefix = "candidate_";
+
 struct Trial {
   enum class Task {
-    test,    ///< Compile and run with the backend; does it fail?
-    record,  ///< Run eagerly and report every node's value.
+    test,     ///< Compile and run with the backend; does it fail?
+    record,   ///< Run eagerly and report every node's value.
+    analyze,  ///< Compile every call alone: which is the first that is wrong?
   };
 
   Task task = Task::test;
@@ -44,6 +49,8 @@ struct Trial {
   /// A shell command that is given the file's name and judges it, instead of a backend.
   std::string command;
   Limits limits = {};
+
+  bool is_command() const { return !command.empty() && task == Task::test; }
 };
 
 /// What the process said about itself, each as far as it is known.

@@ -93,12 +93,14 @@ def test_a_flaky_fault_is_reduced_and_said_to_be_flaky(
     assert 0 < reduced.report["reproduced"] < 12
 
 
-def start(file: Path, directory: Path, *options: str) -> subprocess.Popen[str]:
+def start(
+    file: Path, directory: Path, *options: str, env: dict[str, str] | None = None
+) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [BINARY, "reduce", file, "--json", "--output", directory, *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=environment(),
+        env=environment(**(env or {})),
         text=True,
     )
 

@@ -1,7 +1,5 @@
 // Cuts calls off the beginning: half of them, a quarter, ... one; what they computed becomes
 // inputs.
-#include <bit>
-
 #include "reduce/passes/passes.h"
 
 namespace assay::reduce {
@@ -17,16 +15,7 @@ std::optional<Program> propose(const Program& program, std::size_t round, std::s
 }  // namespace
 
 Pass bisect_prefix() {
-  return {"prefix",
-          "cut calls off the beginning",
-          true,
-          [](const Program& program) {
-            return static_cast<std::size_t>(std::bit_width(count_calls(*program.graph))) - 1;
-          },
-          [](const Program& program, std::size_t) {
-            return std::size_t{count_calls(*program.graph) > 1 ? 1U : 0U};
-          },
-          &propose};
+  return {"prefix", "cut calls off the beginning", true, &halvings, &one_proposal, &propose};
 }
 
 }  // namespace assay::reduce

@@ -116,18 +116,6 @@ void replace_call(Node& call, const Argument& results) {
   }
 }
 
-void erase_unused_attributes(Graph& graph) {
-  std::set<std::string, std::less<>> used;
-  for (const Node& node : graph.nodes()) {
-    const std::string& name = node.target().name();
-    if (node.op() == graph::Op::get_attr || node.op() == graph::Op::call_module) {
-      used.insert(name.substr(0, name.find('.')));
-    }
-  }
-  std::erase_if(graph.attributes(),
-                [&](const graph::Attribute& attribute) { return !used.contains(attribute.name); });
-}
-
 std::optional<Program> propose(const Program& program, std::size_t, std::size_t index,
                                repro::ContentStore&) {
   const Inlining inlining = all_inlinings(*program.graph)[index];
@@ -141,7 +129,6 @@ std::optional<Program> propose(const Program& program, std::size_t, std::size_t 
   replace_call(call, results);
   erase_unused(edit.graph());
   if (edit.graph().find(inlining.call->name()) != nullptr) return std::nullopt;  // still in use
-  erase_unused_attributes(edit.graph());
   return edit.finish(false);
 }
 

@@ -23,6 +23,10 @@ Pass simplify_values();
 
 /// For passes with one round.
 std::size_t one_round(const Program& program);
+/// For passes that try half of the calls, a quarter, ... one: how many tries that is.
+std::size_t halvings(const Program& program);
+/// And one proposal in each round.
+std::size_t one_proposal(const Program& program, std::size_t round);
 
 /// Keeps the calls of these atoms.
 std::optional<Program> keep_atoms(const Program& program, const std::vector<Atom>& atoms,

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <bit>
+
 #include "reduce/passes/passes.h"
 
 namespace assay::reduce {
@@ -14,7 +17,22 @@ std::span<const Pass> all_passes() {
   return table;
 }
 
+std::vector<Pass> choose_passes(const std::vector<std::string>& names) {
+  std::vector<Pass> passes;
+  for (const Pass& pass : all_passes()) {
+    if (names.empty() || std::ranges::find(names, pass.name) != names.end()) passes.push_back(pass);
+  }
+  return passes;
+}
+
 std::size_t one_round(const Program&) { return 1; }
+
+std::size_t halvings(const Program& program) {
+  const std::size_t calls = count_calls(*program.graph);
+  return calls < 2 ? 0 : static_cast<std::size_t>(std::bit_width(calls)) - 1;
+}
+
+std::size_t one_proposal(const Program&, std::size_t) { return 1; }
 
 std::optional<Program> keep_atoms(const Program& program, const std::vector<Atom>& atoms,
                                   std::size_t begin, std::size_t end) {

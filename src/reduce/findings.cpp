@@ -1,0 +1,62 @@
+#include "reduce/findings.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace assay::reduce {
+
+namespace {
+
+std::string comment_on(const sandbox::Signature& signature) {
+  return "# assay reduce: " + sandbox::describe(signature) + "\n";
+}
+
+// In bytes: up to where the texts differ, less what one is longer.
+std::ptrdiff_t common_bytes(const std::string& left, const std::string& right) {
+  const auto ends = std::ranges::mismatch(left, right);
+  return (ends.in1 - left.begin()) - std::abs(std::ssize(left) - std::ssize(right));
+}
+
+}  // namespace
+
+void Findings::save_step(const Program& best, const sandbox::Signature& signature) {
+  const std::string comment = comment_on(signature);
+  workspace_.save("repro.py", workspace_.print_for_people(best, comment));
+  workspace_.save("checkpoints/" + std::to_string(count_calls(*best.graph)) + ".py",
+                  workspace_.print_for_people(best, comment, 1));
+  best_text_ = workspace_.print(best);
+  passing_.reset();  // it was the neighbour of another program
+}
+
+void Findings::save_result(const Program& best, const sandbox::Signature& signature,
+                           const std::string& comment) {
+  workspace_.save("repro.py", workspace_.print_for_people(best, comment_on(signature) + comment));
+}
+
+void Findings::save_other(const Program& program, const sandbox::Signature& signature) {
+  const bool is_known = std::ranges::any_of(others_, [&](const OtherFailure& other) {
+    return sandbox::is_same(other.signature, signature);
+  });
+  if (is_known) return;
+  const std::string name = "other/" + std::to_string(others_.size() + 1) + "-" +
+                           sandbox::to_string(signature.verdict) +
+                           (signature.op.empty() ? "" : "-" + signature.op) + ".py";
+  workspace_.save(name, workspace_.print_for_people(program, comment_on(signature), 1));
+  others_.push_back({signature, workspace_.directory() / name});
+}
+
+void Findings::note_passing(const Program& candidate, const std::string& text) {
+  const std::ptrdiff_t in_common = common_bytes(best_text_, text);
+  if (passing_ && in_common <= in_common_) return;
+  passing_ = candidate;
+  in_common_ = in_common;
+}
+
+std::optional<std::filesystem::path> Findings::save_passing() const {
+  if (!passing_) return std::nullopt;
+  workspace_.save("passing.py", workspace_.print_for_people(
+                                    *passing_, "# assay reduce: this one does not fail\n"));
+  return workspace_.directory() / "passing.py";
+}
+
+}  // namespace assay::reduce

@@ -1,0 +1,42 @@
+/// \file What a reduction has found so far, on disk: the best program, the steps to it, other
+/// failures, the nearest program that passes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "reduce/program.h"
+#include "reduce/reduce.h"
+#include "reduce/workspace.h"
+
+namespace assay::reduce {
+
+class Findings {
+ public:
+  explicit Findings(Workspace& workspace) : workspace_(workspace) {}
+
+  /// `best` is the best program so far, and fails like this.
+  void save_step(const Program& best, const sandbox::Signature& signature);
+  /// The best program at the end; `comment` is added to what is said about it.
+  void save_result(const Program& best, const sandbox::Signature& signature,
+                   const std::string& comment);
+  /// Once per signature.
+  void save_other(const Program& program, const sandbox::Signature& signature);
+  const std::vector<OtherFailure>& others() const { return others_; }
+
+  /// A candidate that passes. Kept is the one that has most in common with the best program.
+  void note_passing(const Program& candidate, const std::string& text);
+  /// Its file, if there was one.
+  std::optional<std::filesystem::path> save_passing() const;
+
+ private:
+  Workspace& workspace_;
+  std::vector<OtherFailure> others_;
+  std::string best_text_;
+  std::optional<Program> passing_;
+  std::ptrdiff_t in_common_ = 0;
+};
+
+}  // namespace assay::reduce

@@ -1,0 +1,59 @@
+#include "sandbox/analyze.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <map>
+
+#include "backends/registry.h"
+
+namespace assay::sandbox {
+
+namespace {
+
+using aten::Value;
+using graph::Node;
+
+// The graph that makes one call; its inputs are the nodes that the call mentions, in order.
+std::shared_ptr<const graph::Graph> graph_of_call(const graph::Graph& graph, const Node& node) {
+  auto alone = std::make_shared<graph::Graph>();
+  alone->attributes() = graph.clone()->attributes();
+  std::map<const Node*, Node*> inputs;
+  node.for_each_input([&](const Node& input) {
+    if (inputs.contains(&input)) return;
+    Node& placeholder = input.op() == graph::Op::get_attr && input.meta.value.tensor() == nullptr
+                            ? alone->get_attr(input.target().name(), input.name())
+                            : alone->placeholder(input.name());
+    placeholder.meta = input.meta;
+    inputs.emplace(&input, &placeholder);
+  });
+  const auto own = [&](Node& mentioned) -> graph::Argument { return inputs.at(&mentioned); };
+  std::vector<graph::Argument> args;
+  std::vector<graph::NamedArgument> kwargs;
+  for (const auto& argument : node.args()) args.push_back(argument.map_nodes(own));
+  for (const auto& argument : node.kwargs()) {
+    kwargs.push_back({argument.name, argument.value.map_nodes(own)});
+  }
+  Node& call =
+      node.op() == graph::Op::call_method
+          ? alone->call_method(node.target().name(), std::move(args), std::move(kwargs),
+                               node.name())
+          : alone->call_function(node.target(), std::move(args), std::move(kwargs), node.name());
+  call.meta = node.meta;
+  alone->set_output(graph::Tuple{{graph::Argument(&call)}});
+  return alone;
+}
+
+}  // namespace
+
+std::optional<compare::Divergence> first_wrong_call(const graph::Graph& graph,
+                                                    const std::vector<Value>& inputs,
+                                                    const std::string& backend) {
+  const auto kernel = [&](const Node& node, std::vector<Value> values) -> Value {
+    const auto alone = graph_of_call(graph, node);
+    const Value results = backends::compile(backend, {alone, values})(values);
+    return aten::unpack(results).at(0);
+  };
+  return compare::first_divergence(graph, kernel, inputs);
+}
+
+}  // namespace assay::sandbox
