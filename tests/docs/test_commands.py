@@ -1,9 +1,10 @@
 """Every `assay` command in README.md and docs/ prints what is written below it.
 
 A ```console block holds commands (`$ assay ...`) each followed by its output, standard error
-included. Times and numbers of threads differ from run to run and are not compared; other numbers
-may differ in their last digits; a line `...` stands for any number of lines. The Python examples in
-```pycon blocks are run too.
+included. The commands of a block run one after the other in a directory of their own, which looks
+like the root of the repository and takes what they write. Times, rates and numbers of threads and
+trials differ from run to run and are not compared; other numbers may differ in their last digits; a
+line `...` stands for any number of lines. The Python examples in ```pycon blocks are run too.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import doctest
 import os
 import re
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,35 +21,49 @@ import pytest
 from support.command import BINARY, ROOT, environment
 from support.pages import PAGES, blocks
 
-TIME = re.compile(r"\d+(\.\d+)? (us|ms|s)\b")
-THREADS = re.compile(r"\d+ threads?\b")
+VARIES = {
+    "TIME": re.compile(r"\d+(\.\d+)? (us|ms|s)\b"),
+    "RATE": re.compile(r"\d+/s\b"),
+    "THREADS": re.compile(r"\d+ threads?\b"),
+    "TRIALS": re.compile(r"\d+ trials?\b"),
+}
 
 
 @dataclass(frozen=True)
 class Command:
-    page: Path
     line: int
     text: str
     output: list[str]
+
+
+@dataclass(frozen=True)
+class Block:
+    page: Path
+    line: int
+    commands: list[Command]
 
     def __str__(self) -> str:
         return f"{self.page.name}:{self.line}"
 
 
-def commands() -> list[Command]:
+def console_blocks() -> list[Block]:
     found = []
     for page in PAGES:
         for first, lines in blocks(page, "console"):
             starts = [i for i, line in enumerate(lines) if line.startswith("$ ")]
-            for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
-                text = lines[start][2:]
-                found.append(Command(page, first + start, text, lines[start + 1 : end]))
+            commands = [
+                Command(first + start, lines[start][2:], lines[start + 1 : end])
+                for start, end in zip(starts, [*starts[1:], len(lines)], strict=True)
+            ]
+            found.append(Block(page, first, commands))
     return found
 
 
 def mask(line: str) -> list[str]:
     """The words of a line, without what differs from run to run."""
-    return THREADS.sub("THREADS", TIME.sub("TIME", line)).split()
+    for word, pattern in VARIES.items():
+        line = pattern.sub(word, line)
+    return line.split()
 
 
 def same_word(shown: str, found: str) -> bool:
@@ -72,27 +88,43 @@ def same_output(shown: list[str], found: list[str]) -> bool:
     return bool(found) and same_line(shown[0], found[0]) and same_output(shown[1:], found[1:])
 
 
-@pytest.mark.parametrize("command", commands(), ids=str)
-def test_command_prints_what_the_page_shows(command: Command) -> None:
+@pytest.fixture()
+def root(tmp_path: Path) -> Path:
+    """A directory with everything that the pages name, where commands may write."""
+    for entry in ROOT.iterdir():
+        if not entry.name.startswith("."):
+            (tmp_path / entry.name).symlink_to(entry)
+    return tmp_path
+
+
+def run(command: Command, root: Path) -> str:
+    """What the command prints, with paths as seen from the root."""
     assert re.match(r"(\w+=\S+ )*assay ", command.text), "a console block holds assay commands"
-    path = f"{BINARY.parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         ["bash", "-c", command.text],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        cwd=ROOT,
-        env=environment(PATH=path),
-        timeout=60,
+        cwd=root,
+        env=environment(
+            PATH=f"{BINARY.parent}{os.pathsep}{os.environ['PATH']}", ASSAY_PYTHON=sys.executable
+        ),
+        timeout=120,
         check=False,
     )
-    output = done.stdout.decode()
-    assert same_output(command.output, output.splitlines()), (
-        f"{command.page}:{command.line}: $ {command.text}\nprints now:\n{output}"
-    )
+    return done.stdout.decode().replace(f"{root}/", "")
+
+
+@pytest.mark.parametrize("block", console_blocks(), ids=str)
+def test_commands_print_what_the_page_shows(block: Block, root: Path) -> None:
+    for command in block.commands:
+        output = run(command, root)
+        assert same_output(command.output, output.splitlines()), (
+            f"{block.page}:{command.line}: $ {command.text}\nprints now:\n{output}"
+        )
 
 
 def test_there_are_commands_to_check() -> None:
-    assert len(commands()) >= 5
+    assert sum(len(block.commands) for block in console_blocks()) >= 8
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

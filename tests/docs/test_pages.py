@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -49,18 +50,23 @@ def test_nothing_of_one_machine(page: Path) -> None:
     assert MACHINE.search(page.read_text()) is None
 
 
+def everything_in(directory: Path) -> set[Path]:
+    return set(directory.rglob("*"))
+
+
 def test_the_demo_runs() -> None:
     """As `make demo` runs it; the script insists on the exit codes itself."""
     python = Path(sys.executable).parent
+    demo = ROOT / "examples" / "demo"
+    before = everything_in(demo)
     done = subprocess.run(
-        [ROOT / "examples" / "demo" / "run"],
+        [demo / "run"],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         env=environment(
             ASSAY_BINARY=str(BINARY),
             PATH=f"{python}:/usr/bin:/bin",
             PYTHONPATH=str(BINARY.parents[1] / "python"),
-            PYTHONDONTWRITEBYTECODE="1",
         ),
         timeout=120,
         check=False,
@@ -70,4 +76,13 @@ def test_the_demo_runs() -> None:
     assert "the results agree" in output
     assert "failed: node 'bmm' failed: " in output
     assert "did you mean torch.ops.aten.amax.default" in output
+    # A crash and wrong numbers, found, reduced to one call, and found again.
+    assert output.count("\nfailed: SIGSEGV in gelu while running\n") == 2
+    assert "        gelu = torch._C._nn.gelu(linear_2)\n        return (gelu,)\n" in output
+    assert output.count("\nfailed: differs from eager (values)\n") == 2
+    assert "        softmax = torch.softmax(scores, dim = 0)\n        return (softmax,)\n" in output
+    assert "aot_eager gives what eager gives" in output
+    assert "[repro] Copying reduced repro to repro.py\n" in output
+    assert str(tempfile.gettempdir()) not in output, "paths are as the user would give them"
     assert "\033[" not in output
+    assert everything_in(demo) == before
