@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "backends/registry.h"
+#include "cli/choose_backend.h"
 #include "cli/commands.h"
 #include "cli/signature_json.h"
 #include "cli/terminal.h"
@@ -35,9 +35,7 @@ void print_node(const repro::ReproFile& file, const sandbox::Outcome& outcome) {
 int analyze(AnalyzeCommand command) {
   at::set_num_threads(1);  // the server is forked from here
   const repro::ReproFile file = repro::read_repro_file(command.file);
-  if (command.backend.empty()) command.backend = file.backend;
-  if (command.backend.empty()) command.backend = "aot_eager";
-  backends::find_backend(command.backend);
+  command.backend = choose_backend(command.backend, file, "assay");
   sandbox::Trial trial;
   trial.task = sandbox::Trial::Task::analyze;
   trial.file = file.source->text;

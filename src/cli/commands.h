@@ -55,6 +55,7 @@ struct ReduceCommand {
   bool keep_passing = false;
   bool others = false;  ///< With the torch stack too: does the rest of the program fail?
   bool trust = false;
+  bool list_passes = false;
   bool json = false;
 };
 int reduce_file(ReduceCommand command);

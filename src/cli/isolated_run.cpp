@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "assay/error.h"
-#include "backends/registry.h"
+#include "cli/choose_backend.h"
 #include "cli/commands.h"
 #include "cli/signature_json.h"
 #include "cli/stock_server.h"
@@ -42,6 +42,26 @@ sandbox::Trial make_trial(const RunCommand& command, const repro::ReproFile& fil
     trial.limits.cpu_seconds = 4 * *command.timeout;
   }
   return trial;
+}
+
+// What only a run in this process can do is not left out silently.
+void refuse_options(const RunCommand& command) {
+  const auto refuse = [](bool is_given, const char* option) {
+    if (is_given) {
+      throw UserError(std::string(option) + " has no meaning for an isolated run",
+                      "leave out --isolated, --accuracy and --stack torch, or leave out " +
+                          std::string(option));
+    }
+  };
+  refuse(command.repeat != 1, "--repeat");
+  refuse(command.threads != 0, "--threads");
+  refuse(command.backward, "--backward");
+  refuse(command.output.has_value(), "--output");
+  if (command.stack == "torch" && command.inject) {
+    throw UserError("--inject gives faults to Assay's backends only",
+                    "stock has backends with a fault of their own, such as "
+                    "relu_compile_error_TESTING_ONLY");
+  }
 }
 
 void print_verdict(const RunCommand& command, const Signature& signature, const Outcome& outcome) {
@@ -85,15 +105,19 @@ int run_isolated(RunCommand command) {
   at::set_num_threads(1);  // the server is forked from here
   const bool is_stock = command.stack == "torch";
   const repro::ReproFile file = repro::read_repro_file(command.file);
-  if (command.backend.empty()) command.backend = file.backend;
-  if (command.backend.empty()) command.backend = is_stock ? "inductor" : "aot_eager";
-  if (!is_stock) backends::find_backend(command.backend);
+  command.backend = choose_backend(command.backend, file, command.stack);
+  refuse_options(command);
   sandbox::Trial trial = make_trial(command, file);
   const std::filesystem::path scratch =
       std::filesystem::temp_directory_path() / ("assay_run_" + std::to_string(getpid()));
   if (is_stock) add_stock_settings(file, command.trust, trial);
   sandbox::ServerPool pool(
       is_stock ? start_stock_server(scratch, command.backend) : sandbox::fork_server(), 1);
+  if (is_stock && !command.json) (void)std::fprintf(stderr, "starting stock PyTorch ...\n");
+  for (const std::string& note :
+       repro::load_inputs(file, {command.seed, command.save_directory}).notes) {
+    (void)std::fprintf(stderr, "note: %s\n", note.c_str());
+  }
   Outcome outcome;
   if (command.accuracy) {
     // First eager against itself: what is not repeatable cannot be compared.

@@ -87,7 +87,7 @@ CLI::App* add_reduce(CLI::App& app, Options& options) {
   cli::ReduceCommand& command = options.reduce;
   CLI::App* reduce =
       app.add_subcommand("reduce", "Find the smallest program that fails as a graph file does");
-  reduce->add_option("FILE", command.file, "repro.py, minifier_launcher.py, ...")->required();
+  reduce->add_option("FILE", command.file, "repro.py, minifier_launcher.py, ...");
   reduce->add_option("--backend", command.backend,
                      "The compiler under test (default: what the file names, else aot_eager, or "
                      "inductor for torch)");
@@ -97,7 +97,7 @@ CLI::App* add_reduce(CLI::App& app, Options& options) {
   reduce->add_option("--output", command.output,
                      "Directory for the result and what else is found (default: FILE_reduced)");
   reduce->add_flag("--accuracy", command.accuracy,
-                   "Look for wrong numbers only after nothing raises, and do compare");
+                   "Compare with eager in every trial (by itself: only if nothing else fails)");
   reduce->add_option("--check", command.check,
                      "Test candidates with this shell command, given the file's name: 0 passes, "
                      "125 cannot say, any other exit code is the failure");
@@ -127,7 +127,11 @@ CLI::App* add_reduce(CLI::App& app, Options& options) {
                    "With --stack torch: at the end also try the program without the faulty calls");
   reduce->add_flag("--trust", command.trust,
                    "With --stack torch: execute the Python lines before the file's graph");
+  reduce->add_flag("--list-passes", command.list_passes, "List the passes and stop");
   reduce->add_flag("--json", options.json, "Print one JSON object");
+  reduce->footer(
+      "exit codes: 0 reduced; 1 it does not fail, eager fails too, or trials were killed from "
+      "outside; 2 bad usage or bad file; 130 interrupted, the same command goes on");
   return reduce;
 }
 

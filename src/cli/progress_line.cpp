@@ -23,12 +23,19 @@ void ProgressLine::show(const reduce::Progress& progress) {
   if (is_terminal_ ? now - last_ < kInterval && !is_smaller : !is_smaller) return;
   last_ = now;
   last_calls_ = progress.calls;
+  const double rate = static_cast<double>(progress.trials) / std::max(progress.seconds, 1e-3);
   char text[160];
-  std::snprintf(text, sizeof text, "%-9.*s %5zu of %zu calls left  %6lld trials  %5.0f/s  %6.1f s",
+  std::snprintf(text, sizeof text, "%-9.*s %5zu of %zu calls left  %6lld trials  %5.*f/s  %6.1f s",
                 static_cast<int>(progress.pass.size()), progress.pass.data(), progress.calls,
-                progress.calls_before, static_cast<long long>(progress.trials),
-                static_cast<double>(progress.trials) / std::max(progress.seconds, 1e-3),
-                progress.seconds);
+                progress.calls_before, static_cast<long long>(progress.trials), rate < 10 ? 1 : 0,
+                rate, progress.seconds);
+  std::fprintf(stderr, is_terminal_ ? "\r\033[K%s" : "%s\n", text);
+  std::fflush(stderr);
+  is_shown_ = true;
+}
+
+void ProgressLine::say(const char* text) {
+  if (is_quiet_ && !is_terminal_) return;
   std::fprintf(stderr, is_terminal_ ? "\r\033[K%s" : "%s\n", text);
   std::fflush(stderr);
   is_shown_ = true;

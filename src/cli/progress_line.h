@@ -14,6 +14,8 @@ class ProgressLine {
   explicit ProgressLine(bool is_quiet);
 
   void show(const reduce::Progress& progress);
+  /// Says what is being waited for.
+  void say(const char* text);
   void clear();
 
  private:

@@ -8,7 +8,7 @@
 
 #include "assay/error.h"
 #include "backends/fault.h"
-#include "backends/registry.h"
+#include "cli/choose_backend.h"
 #include "cli/commands.h"
 #include "cli/progress_line.h"
 #include "cli/signature_json.h"
@@ -94,8 +94,9 @@ int finish(const ReduceCommand& command, const Reduced& result) {
       return 0;
     case Reduced::Status::passes:
       if (!command.json) {
-        std::printf("%s does not fail with %s: nothing to reduce\n", command.file.c_str(),
-                    command.backend.c_str());
+        const std::string& judge = command.check.empty() ? command.backend : command.check;
+        std::printf("%s does not fail with %s in %lld runs: nothing to reduce\n",
+                    command.file.c_str(), judge.c_str(), static_cast<long long>(result.trials - 1));
       }
       return 1;
     case Reduced::Status::eager_fails:
@@ -166,6 +167,18 @@ reduce::Options make_options(const ReduceCommand& command, const repro::ReproFil
   return options;
 }
 
+int list_passes(bool as_json) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const reduce::Pass& pass : reduce::all_passes()) {
+    list.push_back({{"name", pass.name}, {"description", pass.description}});
+    if (as_json) continue;
+    std::printf("%-10s %s\n", std::string(pass.name).c_str(),
+                std::string(pass.description).c_str());
+  }
+  if (as_json) std::printf("%s\n", list.dump(2).c_str());
+  return 0;
+}
+
 void check_passes(const std::vector<std::string>& names) {
   std::string all;
   for (const reduce::Pass& pass : reduce::all_passes()) {
@@ -184,14 +197,18 @@ void check_passes(const std::vector<std::string>& names) {
 int reduce_file(ReduceCommand command) {
   // Servers are forked from here: nothing may have started a thread before.
   at::set_num_threads(1);
+  if (command.list_passes) return list_passes(command.json);
+  if (command.file.empty()) throw UserError("FILE is required", "assay reduce repro.py");
   check_passes(command.passes);
   if (!command.inject.empty()) backends::parse_faults(command.inject);
   const repro::ReproFile file = repro::read_repro_file(command.file);
-  if (command.backend.empty()) command.backend = file.backend;
-  const bool is_stock = command.stack == "torch";
-  if (command.backend.empty()) command.backend = is_stock ? "inductor" : "aot_eager";
-  if (!is_stock && command.check.empty()) {
-    backends::find_backend(command.backend);
+  // A command judges by itself, whatever it tests.
+  const bool is_stock = command.stack == "torch" && command.check.empty();
+  if (command.check.empty()) command.backend = choose_backend(command.backend, file, command.stack);
+  if (is_stock && !command.inject.empty()) {
+    throw UserError("--inject gives faults to Assay's backends only",
+                    "stock has backends with a fault of their own, such as "
+                    "relu_compile_error_TESTING_ONLY");
   }
   if (command.output.empty()) command.output = command.file.stem().string() + "_reduced";
   reduce::Options options = make_options(command, file);
@@ -201,6 +218,7 @@ int reduce_file(ReduceCommand command) {
       is_stock ? start_stock_server(command.output, command.backend) : sandbox::fork_server(),
       command.jobs);
   ProgressLine line(command.json);
+  if (is_stock) line.say("starting stock PyTorch ...");
   const Reduced result = reduce::reduce(
       file, options, pool, [&](const reduce::Progress& progress) { line.show(progress); });
   line.clear();

@@ -38,8 +38,9 @@ std::vector<fs::path> files_of(const fs::path& directory) {
   return files;
 }
 
-constexpr const char* kOurs[] = {"repro.py",    "passing.py", "verdicts.jsonl", "reduction.json",
-                                 "checkpoints", "other",      "storages"};
+// The last is what they are known by: a removal that was interrupted can go on.
+constexpr const char* kOurs[] = {"repro.py", "passing.py", "verdicts.jsonl", "checkpoints",
+                                 "other",    "storages",   "reduction.json"};
 
 bool is_below(const fs::path& path, const fs::path& directory) {
   const fs::path relative = fs::weakly_canonical(path).lexically_relative(directory);
@@ -106,6 +107,8 @@ Program Workspace::load(const repro::ReproFile& subject, std::uint64_t seed) {
   program.graph = subject.graph->clone();
   program.storages = subject.storages;
   program.inputs = subject.inputs;
+  std::optional<repro::ContentStore> source;
+  if (const auto directory = repro::storage_directory(subject)) source.emplace(*directory);
   const repro::Inputs loaded = repro::load_inputs(subject, {seed, std::nullopt});
   for (repro::StorageSpec& spec : program.storages) {
     spec.bytes = spec.bytes.evaluate(subject.symbols);
@@ -116,8 +119,12 @@ Program Workspace::load(const repro::ReproFile& subject, std::uint64_t seed) {
     tensor->meta.sizes = evaluated(tensor->meta.sizes, subject.symbols);
     tensor->meta.strides = evaluated(tensor->meta.strides, subject.symbols);
     tensor->storage_offset = tensor->storage_offset.evaluate(subject.symbols);
-    program.storages[tensor->storage].hash =
-        store_.write(loaded.values[i].leaf.toTensor().storage());
+    std::string& hash = program.storages[tensor->storage].hash;
+    if (!hash.empty() && source && source->contains(hash)) {
+      store_.adopt(*source, hash);
+    } else {
+      hash = store_.write(loaded.values[i].leaf.toTensor().storage());
+    }
   }
   return program;
 }

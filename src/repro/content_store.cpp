@@ -78,10 +78,23 @@ c10::Storage ContentStore::read(const std::string& hash, std::size_t bytes) cons
 
 std::string ContentStore::write(const c10::Storage& storage) {
   std::string hash = sha1(storage.data(), storage.nbytes());
-  if (contains(hash)) return hash;
+  write_as(hash, storage);
+  return hash;
+}
+
+void ContentStore::adopt(const ContentStore& other, const std::string& hash) {
+  if (contains(hash)) return;
+  std::filesystem::create_directories(directory_ / "storages");
+  std::error_code refused;
+  std::filesystem::create_hard_link(other.path(hash), path(hash), refused);
+  if (refused) std::filesystem::copy_file(other.path(hash), path(hash));
+}
+
+void ContentStore::write_as(const std::string& name, const c10::Storage& storage) {
+  if (contains(name)) return;
   std::filesystem::create_directories(directory_ / "storages");
   // Under another name first, so that a reader never sees half a file.
-  const std::filesystem::path temporary = path(hash + ".part");
+  const std::filesystem::path temporary = path(name + ".part");
   {
     caffe2::serialize::PyTorchStreamWriter writer(temporary.string());
     const std::string pickle = storage_pickle(storage.nbytes());
@@ -90,8 +103,7 @@ std::string ContentStore::write(const c10::Storage& storage) {
     writer.writeRecord("data/0", storage.data(), storage.nbytes());
     writer.writeEndOfFile();
   }
-  std::filesystem::rename(temporary, path(hash));
-  return hash;
+  std::filesystem::rename(temporary, path(name));
 }
 
 }  // namespace assay::repro

@@ -23,6 +23,13 @@ class ContentStore {
   /// `stable_hash=True`. Returns the hash.
   std::string write(const c10::Storage& storage);
 
+  /// Saves a storage under a name that was chosen for it, unless there is one of that name. Hashing
+  /// costs more than writing; whoever can name contents by where they come from need not do it.
+  void write_as(const std::string& name, const c10::Storage& storage);
+
+  /// Takes over a storage of another store, as a hard link where that is possible.
+  void adopt(const ContentStore& other, const std::string& hash);
+
   std::filesystem::path path(const std::string& hash) const;
 
  private:

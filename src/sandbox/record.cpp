@@ -4,6 +4,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
 #include <c10/core/GradMode.h>
+#include <c10/util/hash.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -21,8 +22,17 @@ using nlohmann::json;
 
 class Recorder {
  public:
-  explicit Recorder(const std::filesystem::path& directory) : store_(directory) {}
+  Recorder(const std::filesystem::path& directory, const std::string& key)
+      : store_(directory), key_(key) {}
 
+  json describe(const graph::Node& node, const Value& value) {
+    // The contents of inputs are in the store already.
+    name_ = node.op() == graph::Op::placeholder ? "" : key_ + " " + node.name();
+    items_ = 0;
+    return describe(value);
+  }
+
+ private:
   json describe(const Value& value) {
     if (value.is_tensor()) return tensor(value.leaf.toTensor());
     if (value.kind == Value::Kind::leaf && value.leaf.isTensorList()) {
@@ -38,7 +48,6 @@ class Recorder {
     return constant(value);
   }
 
- private:
   static json constant(const Value& value) {
     if (value.is_none()) return {{"constant", nullptr}};
     if (value.is_bool()) return {{"constant", value.leaf.toBool()}};
@@ -58,8 +67,13 @@ class Recorder {
     at::Tensor compact = tensor.is_non_overlapping_and_dense()
                              ? at::empty_strided(tensor.sizes(), tensor.strides(), tensor.options())
                              : at::empty(tensor.sizes(), tensor.options());
-    compact.copy_(tensor);
-    return {{"storage", store_.write(compact.storage())},
+    std::string name;
+    if (!name_.empty()) {
+      compact.copy_(tensor);
+      name = c10::sha1(name_ + " " + std::to_string(items_++)).str();
+      store_.write_as(name, compact.storage());
+    }
+    return {{"storage", name},
             {"bytes", compact.storage().nbytes()},
             {"dtype", graph::dtype_name(tensor.scalar_type())},
             {"size", tensor.sizes().vec()},
@@ -69,19 +83,22 @@ class Recorder {
   }
 
   repro::ContentStore store_;
+  const std::string& key_;
+  std::string name_;  // of the node being described; empty: only describe it
+  int items_ = 0;
 };
 
 }  // namespace
 
 json record_values(const graph::Graph& graph, std::vector<Value> inputs,
-                   const std::filesystem::path& save_directory,
+                   const std::filesystem::path& save_directory, const std::string& key,
                    const graph::python::Source* source) {
-  Recorder recorder(save_directory);
+  Recorder recorder(save_directory, key);
   json values = json::object();
   const aten::GraphRunner runner(graph, source);
   runner.run(std::move(inputs), [&](const graph::Node& node, const Value& value) {
     // Nodes of subgraphs are seen too, and may have the same names.
-    if (graph.find(node.name()) == &node) values[node.name()] = recorder.describe(value);
+    if (graph.find(node.name()) == &node) values[node.name()] = recorder.describe(node, value);
   });
   return values;
 }

@@ -12,9 +12,10 @@
 namespace assay::sandbox {
 
 /// Runs the graph eagerly and describes each node's value as docs/toolbox.md says, with the
-/// tensors' contents in the store.
+/// contents of the calls' results in the store. They are named by `key`, which must be this graph's
+/// and these inputs' own, and by the node.
 nlohmann::json record_values(const graph::Graph& graph, std::vector<aten::Value> inputs,
-                             const std::filesystem::path& save_directory,
+                             const std::filesystem::path& save_directory, const std::string& key,
                              const graph::python::Source* source);
 
 }  // namespace assay::sandbox

@@ -3,6 +3,7 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/ones.h>
 #include <c10/core/GradMode.h>
+#include <c10/util/hash.h>
 #include <cxxabi.h>
 #include <unistd.h>
 
@@ -108,7 +109,7 @@ class TrialRun {
     if (trial_.task == Trial::Task::record) {
       enter("eager");
       report_.send({{"values", record_values(*file_.graph, fresh_inputs(), trial_.save_directory,
-                                             file_.source.get())}});
+                                             c10::sha1(trial_.file).str(), file_.source.get())}});
       return;
     }
     if (trial_.eager) {

@@ -1,0 +1,25 @@
+#include "cli/choose_backend.h"
+
+#include <algorithm>
+
+#include "assay/error.h"
+#include "backends/registry.h"
+
+namespace assay::cli {
+
+std::string choose_backend(const std::string& wanted, const repro::ReproFile& file,
+                           const std::string& stack) {
+  const bool is_stock = stack == "torch";
+  std::string backend = wanted.empty() ? file.backend : wanted;
+  if (backend.empty()) backend = is_stock ? "inductor" : "aot_eager";
+  if (is_stock) return backend;
+  const auto table = backends::all_backends();
+  const bool is_ours = std::ranges::find(table, backend, &backends::Backend::name) != table.end();
+  if (!is_ours && wanted.empty()) {
+    throw UserError("the file names stock PyTorch's backend '" + backend + "'",
+                    "add --stack torch to test that, or --backend aot_eager to test Assay's");
+  }
+  return std::string(backends::find_backend(backend).name);
+}
+
+}  // namespace assay::cli

@@ -1,0 +1,211 @@
+// What a failure is known by.
+#include "sandbox/signature.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "graph/parse.h"
+#include "sandbox/origin.h"
+
+namespace assay::sandbox {
+namespace {
+
+TEST(Signature, MessagesLoseWhatVaries) {
+  const std::pair<const char*, const char*> table[] = {
+      {"", ""},
+      {"no numbers at all", "no numbers at all"},
+      // shapes
+      {"mat1 and mat2 shapes cannot be multiplied (200x3 and 4x5)",
+       "mat1 and mat2 shapes cannot be multiplied (N and N)"},
+      {"shape '[2, 3]' is invalid for input of size 7",
+       "shape '[N]' is invalid for input of size N"},
+      {"shape '[2, 3, 4]' is invalid for input of size 12",
+       "shape '[N]' is invalid for input of size N"},
+      {"sizes (2,3,4)", "sizes (N)"},
+      {"error of 0.125 at 3", "error of N at N"},
+      {"tolerance 1e-05", "tolerance N"},
+      {"dimension -1", "dimension N"},
+      // addresses
+      {"bad pointer 0x7f3a00c0ffee", "bad pointer N"},
+      // paths
+      {"cannot open /tmp/a1/b2.cpp now", "cannot open <path> now"},
+      {"File \"/home/me/x.py\", line 12", "File \"<path>\", line N"},
+      {"and/or", "and/or"},
+      // counters
+      {"node 'relu_12' failed", "node 'relu' failed"},
+      {"node 'relu' failed", "node 'relu' failed"},
+      {"add_1_2 and arg0_1", "add and arg"},
+      {"buf12 reads in_ptr0 and s77", "buf reads in_ptr and s"},
+      {"float32 is not int64, conv2d is not relu6", "float32 is not int64, conv2d is not relu6"},
+      // a compiler's output
+      {"g++ failed:\n/tmp/k3/a.cpp:12:5: error: 'tmp7' was not declared\n  tmp7 = "
+       "1;\n/tmp/k3/a.cpp:"
+       "13: error: more",
+       "error: 'tmp' was not declared"},
+      {"/tmp/a.cpp:1:10: fatal error: missing.h: No such file", "error: missing.h: No such file"},
+      // white space
+      {"two\n   lines  ", "two lines"},
+  };
+  for (const auto& [message, expected] : table) {
+    EXPECT_EQ(normalise_message(message), expected) << message;
+  }
+}
+
+TEST(Signature, NormalisingTwiceChangesNothingMore) {
+  for (const char* message : {"shape '[2, 3]' of buf3 at /tmp/x/y.py:3", "relu_1 0x12 (3x4, 5)"}) {
+    const std::string once = normalise_message(message);
+    EXPECT_EQ(normalise_message(once), once);
+  }
+}
+
+TEST(Signature, ALongMessageIsCutBetweenLetters) {
+  for (std::size_t shift = 0; shift < 4; ++shift) {
+    std::string text(shift, 'x');
+    for (int i = 0; i < 400; ++i) text += "\u2018";
+    const std::string cut = normalise_message(text);
+    EXPECT_LE(cut.size(), 303U);
+    EXPECT_EQ((cut.size() - shift) % 3, 0U);
+  }
+}
+
+Outcome failed_in(const std::string& stage) {
+  Outcome outcome;
+  outcome.exit_code = 0;
+  outcome.report.stage = stage;
+  outcome.report.status = "failed";
+  outcome.report.type = "RuntimeError";
+  outcome.report.message = "bad size 3";
+  outcome.report.op = "torch.ops.aten.relu.default";
+  return outcome;
+}
+
+TEST(Signature, AnExceptionHasStageTypeOperatorAndMessage) {
+  const Signature signature = classify(failed_in("run"));
+  EXPECT_EQ(signature.verdict, Verdict::exception);
+  EXPECT_EQ(signature.stage, "run");
+  EXPECT_EQ(signature.type, "RuntimeError");
+  EXPECT_EQ(signature.op, "relu");
+  EXPECT_EQ(signature.message, "bad size N");
+  EXPECT_TRUE(signature.is_failure());
+  EXPECT_EQ(describe(signature), "RuntimeError in relu while running: bad size N");
+}
+
+TEST(Signature, WhatFailsBeforeTheBackendsTurnIsInvalid) {
+  for (const char* stage : {"", "load", "eager"}) {
+    EXPECT_EQ(classify(failed_in(stage)).verdict, Verdict::invalid) << stage;
+    Outcome crash;
+    crash.signal = SIGSEGV;
+    crash.report.stage = stage;
+    EXPECT_EQ(classify(crash).verdict, Verdict::invalid) << stage;
+    Outcome hang;
+    hang.signal = SIGKILL;
+    hang.limit = Outcome::Limit::wall;
+    hang.report.stage = stage;
+    EXPECT_EQ(classify(hang).verdict, Verdict::invalid) << stage;
+  }
+  for (const char* stage : {"compile", "run", "backward", "compare", "check"}) {
+    EXPECT_EQ(classify(failed_in(stage)).verdict, Verdict::exception) << stage;
+  }
+}
+
+TEST(Signature, EndingsAreJudged) {
+  Outcome outcome;
+  outcome.report.stage = "run";
+  outcome.signal = SIGSEGV;
+  EXPECT_EQ(classify(outcome).verdict, Verdict::signal);
+  EXPECT_EQ(classify(outcome).type, "SIGSEGV");
+  for (int number : {SIGKILL, SIGTERM, SIGINT, SIGHUP}) {
+    outcome.signal = number;
+    EXPECT_EQ(classify(outcome).verdict, Verdict::killed) << number;
+    EXPECT_FALSE(classify(outcome).is_failure());
+  }
+  outcome.limit = Outcome::Limit::cpu;
+  EXPECT_EQ(classify(outcome).verdict, Verdict::timeout);
+  EXPECT_EQ(describe(classify(outcome)), "does not end while running");
+
+  Outcome server;
+  server.server_error = "the trial server died";
+  EXPECT_EQ(classify(server).verdict, Verdict::killed);
+  EXPECT_EQ(classify(server).message, "the trial server died");
+}
+
+TEST(Signature, WhoeverLeavesWithoutAWordFailed) {
+  Outcome outcome;
+  outcome.report.stage = "run";
+  for (int code : {0, 3}) {
+    outcome.exit_code = code;
+    EXPECT_EQ(classify(outcome).verdict, Verdict::exception);
+    EXPECT_EQ(classify(outcome).type, "exit code " + std::to_string(code));
+  }
+}
+
+TEST(Signature, MemoryIsTold) {
+  for (const char* type : {"bad_alloc", "MemoryError", "torch.cuda.OutOfMemoryError"}) {
+    Outcome outcome = failed_in("run");
+    outcome.report.type = type;
+    EXPECT_EQ(classify(outcome).verdict, Verdict::memory) << type;
+  }
+  Outcome outcome = failed_in("run");
+  outcome.report.message = "DefaultCPUAllocator: can't allocate memory: you tried 8 bytes";
+  EXPECT_EQ(classify(outcome).verdict, Verdict::memory);
+  EXPECT_EQ(describe(classify(outcome)), "runs out of memory in relu while running");
+}
+
+TEST(Signature, WrongNumbersAreTold) {
+  Outcome outcome = failed_in("compare");
+  outcome.report.accuracy_kind = "values";
+  outcome.report.error = 0.5;
+  const Signature values = classify(outcome);
+  EXPECT_EQ(values.verdict, Verdict::accuracy);
+  EXPECT_EQ(values.type, "values");
+  outcome.report.error = 0.25;
+  EXPECT_TRUE(is_same(values, classify(outcome))) << "how wrong does not identify";
+  outcome.report.accuracy_kind = "nan";
+  EXPECT_FALSE(is_same(values, classify(outcome)));
+  EXPECT_EQ(describe(classify(outcome)), "gives NaN where eager does not in relu");
+}
+
+TEST(Signature, IsTheSameIfAllThatIdentifiesIs) {
+  const Signature one = classify(failed_in("run"));
+  EXPECT_TRUE(is_same(one, one));
+  Outcome other = failed_in("run");
+  other.report.message = "bad size 17";
+  EXPECT_TRUE(is_same(one, classify(other)));
+  other.report.message = "bad stride 17";
+  EXPECT_FALSE(is_same(one, classify(other)));
+  EXPECT_FALSE(is_same(one, classify(failed_in("compile"))));
+  other = failed_in("run");
+  other.report.type = "ValueError";
+  EXPECT_FALSE(is_same(one, classify(other)));
+  other = failed_in("run");
+  other.report.op = "torch.ops.aten.mm.default";
+  EXPECT_FALSE(is_same(one, classify(other)));
+}
+
+TEST(Origin, IsTheCallALaterNodeWasMadeOf) {
+  const auto graph = graph::parse(
+      "class Repro(torch.nn.Module):\n"
+      "    def forward(self, x):\n"
+      "        linear = torch.mm(x, x)\n"
+      "        relu = torch.relu(linear)\n"
+      "        relu_1 = torch.relu(relu)\n"
+      "        return (relu_1,)\n");
+  const auto name_of = [&](const char* name, const std::vector<std::string>& provenance = {}) {
+    const graph::Node* node = find_origin(*graph, name, provenance);
+    return node == nullptr ? std::string() : node->name();
+  };
+  EXPECT_EQ(name_of("relu"), "relu");
+  EXPECT_EQ(name_of("relu_1"), "relu_1");
+  EXPECT_EQ(name_of("relu_1_fault"), "relu_1");
+  EXPECT_EQ(name_of("relu_7"), "relu");
+  EXPECT_EQ(name_of("mm", {"linear"}), "linear");
+  EXPECT_EQ(name_of("relu", {"linear_2"}), "linear") << "provenance comes first";
+  EXPECT_EQ(name_of("mm", {"gone", "relu_1"}), "relu_1");
+  EXPECT_EQ(name_of("x"), "") << "an input is no call";
+  EXPECT_EQ(name_of("threshold_backward"), "");
+  EXPECT_EQ(name_of(""), "");
+}
+
+}  // namespace
+}  // namespace assay::sandbox
