@@ -136,15 +136,16 @@ def run_assay(binary: Path, launcher: Path, directory: Path, *options: str) -> O
     return Outcome(seconds, calls, report.get("trials"))
 
 
-def trial_rate(binary: Path, directory: Path) -> dict[str, Any]:
-    """Trials per second for a chain of 100 small calls under aot_eager."""
-    launcher, _ = make_launcher(_faulty_backend("chain", "compile_error"), directory)
-    done = subprocess.run(
-        [binary.parent / "trial_rate", launcher, "aot_eager", "2", "400"],
-        capture_output=True,
-        check=True,
-    )
-    return json.loads(done.stdout)
+def trial_rate(binary: Path) -> dict[str, Any]:
+    """Trials per second for a chain of 100 small calls under aot_eager; the best of five runs."""
+    with tempfile.TemporaryDirectory() as name:
+        launcher, _ = make_launcher(_faulty_backend("chain", "compile_error"), Path(name))
+        command = [binary.parent / "trial_rate", launcher, "aot_eager", "2", "200"]
+        runs = [
+            json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+            for _ in range(5)
+        ]
+    return dict(max(runs, key=lambda found: found["per_second"]))
 
 
 def run(binary: Path, only: str = "") -> list[dict[str, Any]]:

@@ -25,7 +25,6 @@ void Findings::save_step(const Program& best, const sandbox::Signature& signatur
   workspace_.save("checkpoints/" + std::to_string(count_calls(*best.graph)) + ".py",
                   workspace_.print_for_people(best, comment, 1));
   best_text_ = workspace_.print(best);
-  passing_.reset();  // it was the neighbour of another program
 }
 
 void Findings::save_result(const Program& best, const sandbox::Signature& signature,
@@ -46,10 +45,10 @@ void Findings::save_other(const Program& program, const sandbox::Signature& sign
 }
 
 void Findings::note_passing(const Program& candidate, const std::string& text) {
-  const std::ptrdiff_t in_common = common_bytes(best_text_, text);
-  if (passing_ && in_common <= in_common_) return;
+  // The one at hand may have been the neighbour of an earlier, larger program.
+  if (passing_ && common_bytes(best_text_, text) <= common_bytes(best_text_, passing_text_)) return;
   passing_ = candidate;
-  in_common_ = in_common;
+  passing_text_ = text;
 }
 
 std::optional<std::filesystem::path> Findings::save_passing() const {

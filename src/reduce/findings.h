@@ -36,7 +36,7 @@ class Findings {
   std::vector<OtherFailure> others_;
   std::string best_text_;
   std::optional<Program> passing_;
-  std::ptrdiff_t in_common_ = 0;
+  std::string passing_text_;
 };
 
 }  // namespace assay::reduce

@@ -101,8 +101,9 @@ void inline_storages(ReproFile& file) {
   std::size_t total = 0;
   for (const StorageSpec& spec : file.storages) {
     const std::int64_t bytes = spec.bytes.evaluate(file.symbols);
-    if (bytes <= 0 || file.inlined_storages.contains(spec.hash)) continue;
-    if (spec.hash.empty() || !directory || !ContentStore(*directory).contains(spec.hash)) {
+    // Contents that are made up when the file is loaded need no data.
+    if (bytes <= 0 || spec.hash.empty() || file.inlined_storages.contains(spec.hash)) continue;
+    if (!directory || !ContentStore(*directory).contains(spec.hash)) {
       throw UserError(file.source->file + ": the data of an input of " + std::to_string(bytes) +
                           " bytes is not there",
                       "only a file with all of its inputs can be bundled");

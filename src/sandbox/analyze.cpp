@@ -2,8 +2,10 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
 #include <map>
 
+#include "aten/runner.h"
 #include "backends/registry.h"
 
 namespace assay::sandbox {
@@ -50,7 +52,11 @@ std::optional<compare::Divergence> first_wrong_call(const graph::Graph& graph,
                                                     const std::string& backend) {
   const auto kernel = [&](const Node& node, std::vector<Value> values) -> Value {
     const auto alone = graph_of_call(graph, node);
-    const Value results = backends::compile(backend, {alone, values})(values);
+    // A backend takes tensors and numbers. What reads a tuple only takes an item of it.
+    const bool is_for_backend = std::ranges::all_of(
+        values, [](const Value& value) { return value.is_tensor() || value.is_number(); });
+    const Value results = is_for_backend ? backends::compile(backend, {alone, values})(values)
+                                         : aten::GraphRunner(*alone).run(values);
     return aten::unpack(results).at(0);
   };
   return compare::first_divergence(graph, kernel, inputs);

@@ -240,7 +240,7 @@ std::string describe(const Signature& signature) {
       return "was killed from outside" +
              (signature.type.empty() ? "" : " (" + signature.type + ")");
     case Verdict::timeout:
-      text = "does not end";
+      text = "hangs";
       break;
     case Verdict::memory:
       text = "runs out of memory";
