@@ -99,7 +99,9 @@ def make_launcher(case: Case, directory: Path) -> tuple[Path, float]:
 
 
 def _calls(repro: Path) -> int:
-    forward = repro.read_text().split("def forward", 1)[1].split("def load_args")[0].split("mod =")[0]
+    forward = (
+        repro.read_text().split("def forward", 1)[1].split("def load_args")[0].split("mod =")[0]
+    )
     return len(re.findall(r"^\s+\w+(?::.*?)? = .*\(", forward, re.MULTILINE))
 
 
@@ -165,7 +167,13 @@ def run(binary: Path, only: str = "") -> list[dict[str, Any]]:
             own = run_assay(binary, launcher, directory / "own", *case.own_options)
             own.failing_run = own_failing_run
             on_stock = run_assay(
-                binary, launcher, directory / "on_stock", "--stack", "torch", "--backend", case.backend
+                binary,
+                launcher,
+                directory / "on_stock",
+                "--stack",
+                "torch",
+                "--backend",
+                case.backend,
             )
             stock = run_stock(case, launcher, directory)
             stock.failing_run = on_stock.failing_run = failing_run

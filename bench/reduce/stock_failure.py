@@ -14,7 +14,7 @@ import torch
 import torch._inductor.config
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
-from stock.models import build, call  # noqa: E402
+from stock.models import build, call
 
 
 def main(model: str, backend: str, fault: str) -> None:

@@ -64,6 +64,15 @@ void refuse_options(const RunCommand& command) {
   }
 }
 
+// A file that names no data means its inputs to be made up.
+void say_what_is_missing(const repro::ReproFile& file, const RunCommand& command) {
+  if (!file.save_directory && !command.save_directory) return;
+  const repro::Inputs inputs = repro::load_inputs(file, {command.seed, command.save_directory});
+  for (const std::string& note : inputs.notes) {
+    (void)std::fprintf(stderr, "note: %s\n", note.c_str());
+  }
+}
+
 void print_verdict(const RunCommand& command, const Signature& signature, const Outcome& outcome) {
   if (command.json) {
     const nlohmann::json report = {
@@ -114,16 +123,13 @@ int run_isolated(RunCommand command) {
   sandbox::ServerPool pool(
       is_stock ? start_stock_server(scratch, command.backend) : sandbox::fork_server(), 1);
   if (is_stock && !command.json) (void)std::fprintf(stderr, "starting stock PyTorch ...\n");
-  for (const std::string& note :
-       repro::load_inputs(file, {command.seed, command.save_directory}).notes) {
-    (void)std::fprintf(stderr, "note: %s\n", note.c_str());
-  }
+  say_what_is_missing(file, command);
   Outcome outcome;
   if (command.accuracy) {
     // First eager against itself: what is not repeatable cannot be compared.
     sandbox::Trial eager = trial;
     eager.backend = "eager";
-    eager.inject.clear();
+    eager.inject = sandbox::kNoFaults;
     outcome = pool.run(eager);
   }
   Signature signature = sandbox::classify(outcome);

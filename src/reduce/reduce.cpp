@@ -9,6 +9,7 @@
 #include "graph/print.h"
 #include "reduce/findings.h"
 #include "reduce/inputs.h"
+#include "reduce/others.h"
 #include "reduce/search.h"
 
 namespace assay::reduce {
@@ -27,8 +28,6 @@ constexpr int kTriesBeforePassing = 12;
 constexpr double kSecondsBeforePassing = 10;
 // A trial that takes longer than this is not repeated without need.
 constexpr double kSlowTrial = 0.5;
-// How many further faults of the program are looked for once one is found.
-constexpr int kOtherFaults = 4;
 // Chance that a candidate with a flaky fault is taken for one that passes.
 constexpr double kMissedChance = 0.01;
 
@@ -110,8 +109,13 @@ class Reduction {
     if (found.verdict == Verdict::invalid) refuse_to_check(found);
     if (found.verdict == Verdict::invalid) return stop(Reduced::Status::eager_fails);
     if (found.verdict == Verdict::passed) return stop(Reduced::Status::passes);
+    if (found.verdict == Verdict::accuracy && !is_repeatable(text)) {
+      return stop(Reduced::Status::eager_fails);
+    }
     judge_.base().accuracy =
         is_only_accuracy || found.verdict == Verdict::accuracy || found.stage == "compare";
+    // What gets past the stage that fails need not go further.
+    if (!judge_.base().accuracy) judge_.base().until = found.stage;
     original_.suspects = outcome.report.suspects;
     judge_.look_for(found);
     // Again, unless that takes long (the end will show it too): a fault that comes and goes must be
@@ -130,6 +134,14 @@ class Reduction {
                         found.type + (found.message.empty() ? "" : ": " + found.message),
                     "0 says that a file is good, 125 that it cannot be judged, any other exit code "
                     "that it fails");
+  }
+
+  // Wrong numbers are the compiler's only if eager gives the same ones every time.
+  bool is_repeatable(const std::string& text) {
+    const Outcome outcome = judge_.run_eager_twice(text);
+    if (sandbox::classify(outcome).verdict != Verdict::accuracy) return true;
+    result_.signature = {Verdict::invalid, "eager", "not repeatable", "", outcome.report.message};
+    return false;
   }
 
   bool stop(Reduced::Status status) {
@@ -219,35 +231,6 @@ class Reduction {
     return events;
   }
 
-  // The program without the calls of the operators that are to blame: does the rest fail too?
-  void look_for_others() {
-    std::set<std::string, std::less<>> to_blame;
-    for (const graph::Node& node : best_.graph->nodes()) {
-      if (node.is_call()) to_blame.insert(node.target().name());
-    }
-    for (int i = 0; i < kOtherFaults; ++i) {
-      std::set<const graph::Node*> kept;
-      for (const Atom& atom : atoms(*original_.graph)) {
-        if (!to_blame.contains(atom.front()->target().name())) {
-          kept.insert(atom.begin(), atom.end());
-        }
-      }
-      const auto rest = keep_calls(original_, kept);
-      if (!rest) return;
-      const Outcome outcome = judge_.run(workspace_.print(*rest));
-      const Signature found = sandbox::classify(outcome);
-      if (!found.is_failure()) return;
-      if (!judge_.is_wanted(found)) findings_.save_other(*rest, found);
-      const std::size_t before = to_blame.size();
-      for (const std::string& name : outcome.report.suspects) {
-        if (const graph::Node* node = original_.graph->find(name)) {
-          to_blame.insert(node->target().name());
-        }
-      }
-      if (to_blame.size() == before) return;
-    }
-  }
-
   void finish() {
     result_.calls = count_calls(*best_.graph);
     result_.elements = count_elements(best_);
@@ -257,15 +240,19 @@ class Reduction {
     findings_.save_result(best_, result_.signature, rate);
     result_.graph =
         graph::print(*best_.graph, {.metadata = false, .stacks = false, .releases = false});
-    result_.passing = findings_.save_passing();
     if (options_.look_for_others) {
+      // Any failure, so as the program was tried at first.
+      judge_.base().until.clear();
+      judge_.base().accuracy = options_.accuracy != Options::Accuracy::never;
+      judge_.base().limits = limits_;
       try {
-        look_for_others();
+        look_for_others(original_, best_, options_.keep_passing, judge_, workspace_, findings_);
       } catch (const AllKilled& killed) {  // what was found out before holds
         result_.message = std::string("other failures were not looked for: ") + killed.what();
       }
     }
     result_.others = findings_.others();
+    result_.passing = findings_.save_passing();
     workspace_.tidy();
   }
 

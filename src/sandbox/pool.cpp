@@ -7,12 +7,15 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <nlohmann/json.hpp>
 #include <system_error>
+#include <thread>
 
 #include "assay/error.h"
 #include "sandbox/line_socket.h"
+#include "sandbox/process.h"
 #include "sandbox/server.h"
 
 namespace assay::sandbox {
@@ -26,6 +29,7 @@ void set_close_on_exec(int descriptor, bool close) {
 }
 
 constexpr int kStarts = 5;
+constexpr int kMillisecondsToEnd = 1000;
 
 int fork_or_throw() {
   const pid_t process = fork();
@@ -52,10 +56,8 @@ StartServer fork_server() {
     const pid_t process = fork_or_throw();
     if (process != 0) return static_cast<int>(process);
     setpgid(0, 0);  // Ctrl-C is for the reducer, which ends its servers itself
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(1);
     signal(SIGINT, SIG_DFL);
-    signal(SIGTERM, SIG_DFL);
+    end_with_parent(parent);
     try {
       serve_trials(connection);
     } catch (const std::exception& error) {
@@ -134,9 +136,18 @@ void ServerPool::connect(Worker& worker) {
 void ServerPool::disconnect(Worker& worker) {
   worker.socket.reset();
   if (worker.process <= 0) return;
-  kill(worker.process, SIGKILL);  // its trial dies with it
-  int status = 0;
-  while (waitpid(worker.process, &status, 0) < 0 && errno == EINTR) {
+  // By SIGTERM it takes its trial with it, and what that has started. One that hangs is killed.
+  kill(worker.process, SIGTERM);
+  for (int wait = 0; wait < kMillisecondsToEnd; ++wait) {
+    const pid_t ended = waitpid(worker.process, nullptr, WNOHANG);
+    if (ended == worker.process || (ended < 0 && errno != EINTR)) {
+      worker.process = -1;
+      return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  kill(worker.process, SIGKILL);
+  while (waitpid(worker.process, nullptr, 0) < 0 && errno == EINTR) {
   }
   worker.process = -1;
 }

@@ -26,6 +26,14 @@ constexpr std::size_t kReportBytes = std::size_t{256} << 20U;
 // How long a process that was told to end may take to say where it was.
 constexpr double kLastWords = 0.2;
 
+// The group of the process that is running; 0 if none is.
+volatile std::sig_atomic_t running_group = 0;
+
+void end_with_group(int) {
+  if (running_group != 0) kill(-static_cast<pid_t>(running_group), SIGKILL);
+  _exit(1);
+}
+
 class FileDescriptor {
  public:
   explicit FileDescriptor(int descriptor = -1) : descriptor_(descriptor) {}
@@ -85,6 +93,7 @@ void limit_memory(std::uint64_t bytes) {
 // ends the process.
 [[noreturn]] void be_the_process(const Limits& limits, const ProcessBody& body, Pipe& output,
                                  Pipe& report, int control, pid_t parent) noexcept {
+  (void)signal(SIGTERM, SIG_DFL);
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);
@@ -136,6 +145,7 @@ class Supervisor {
     }
     kill(-process_,
          SIGKILL);  // what it left running; its number is free only once it is waited for
+    running_group = 0;
     reap();
     drain();
     return finish();
@@ -274,9 +284,16 @@ Ending run_process(const Limits& limits, const ProcessBody& body, int control,
   if (process < 0) throw std::system_error(errno, std::generic_category(), "fork");
   if (process == 0) be_the_process(limits, body, output, report, control, parent);
   setpgid(process, process);  // whoever is first: the group must exist before it is killed
+  running_group = process;
   output.write.close();
   report.write.close();
   return Supervisor(process, limits, output, report, control, is_cancelled).supervise();
+}
+
+void end_with_parent(pid_t parent) {
+  (void)signal(SIGTERM, &end_with_group);
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (getppid() != parent) _exit(1);
 }
 
 }  // namespace assay::sandbox

@@ -3,6 +3,8 @@
 /// What a trial server does for every trial, and what runs the commands of `assay reduce --check`.
 #pragma once
 
+#include <sys/types.h>
+
 #include <functional>
 #include <string>
 #include <vector>
@@ -29,5 +31,10 @@ using IsCancelled = std::function<bool()>;
 /// say where it was. Throws `std::system_error` if there can be no process.
 Ending run_process(const Limits& limits, const ProcessBody& body, int control = -1,
                    const IsCancelled& is_cancelled = {});
+
+/// For a server, which runs processes: it ends when `parent` does, or by SIGTERM, and takes the
+/// whole group of the process it runs with it. That alone dies with the server, what it has started
+/// does not.
+void end_with_parent(pid_t parent);
 
 }  // namespace assay::sandbox

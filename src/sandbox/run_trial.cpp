@@ -7,6 +7,8 @@
 #include <cxxabi.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <typeinfo>
 
@@ -77,6 +79,12 @@ json describe_exception(const graph::Graph* graph) {
   }
 }
 
+constexpr std::array<std::string_view, 6> kStages = {"load", "eager",    "compile",
+                                                     "run",  "backward", "compare"};
+
+// The stage that was asked about went well.
+class Enough {};
+
 // What the compiled program computes is not what eager computes.
 class AccuracyFailure : public std::runtime_error {
  public:
@@ -100,7 +108,11 @@ class TrialRun {
 
   void run() {
     enter("load");
-    if (!trial_.inject.empty()) backends::set_faults(backends::parse_faults(trial_.inject));
+    if (trial_.inject == kNoFaults) {
+      unsetenv("ASSAY_INJECT_FAULT");
+    } else if (!trial_.inject.empty()) {
+      backends::set_faults(backends::parse_faults(trial_.inject));
+    }
     file_ = repro::parse_repro_file(trial_.file, "candidate.py");
     report_node_on_signals(report_.descriptor(), *file_.graph);
     has_gradients_ = file_.stage != repro::Stage::after_aot;
@@ -135,6 +147,8 @@ class TrialRun {
 
  private:
   void enter(const char* stage) {
+    const auto order = [](std::string_view name) { return std::ranges::find(kStages, name); };
+    if (order(trial_.until) < order(stage)) throw Enough();
     stage_ = stage;
     report_.stage(stage);
   }
@@ -246,6 +260,8 @@ void run_trial(const Trial& trial, int report_pipe) noexcept {
   TrialRun run(trial, report);
   try {
     run.run();
+    report.send({{"status", "passed"}});
+  } catch (const Enough&) {
     report.send({{"status", "passed"}});
   } catch (...) {
     json piece = describe_exception(run.graph());

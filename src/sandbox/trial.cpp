@@ -62,6 +62,7 @@ json to_json(const Trial& trial) {
           {"strict", trial.strict_accuracy},
           {"eager", trial.eager},
           {"backward", trial.backward},
+          {"until", trial.until},
           {"ignore_non_fp", trial.ignore_non_fp},
           {"autocast", trial.autocast},
           {"inject", trial.inject},
@@ -88,6 +89,7 @@ Trial trial_from_json(const json& object) {
   read(object, "strict", trial.strict_accuracy);
   read(object, "eager", trial.eager);
   read(object, "backward", trial.backward);
+  read(object, "until", trial.until);
   read(object, "ignore_non_fp", trial.ignore_non_fp);
   read(object, "autocast", trial.autocast);
   read(object, "inject", trial.inject);

@@ -24,6 +24,9 @@ struct Limits {
 /// Files of commands' candidates in `Trial::save_directory` begin with this.
 inline constexpr std::string_view kCandidatePrefix = "candidate_";
 
+/// As `Trial::inject`: no faults, even if the environment asks for some.
+inline constexpr std::string_view kNoFaults = "none";
+
 struct Trial {
   enum class Task {
     test,     ///< Compile and run with the backend; does it fail?
@@ -39,6 +42,8 @@ struct Trial {
   bool strict_accuracy = false;
   bool eager = true;     ///< A candidate that fails eagerly is invalid.
   bool backward = true;  ///< Where something requires grad.
+  /// The stage in which the failure is looked for: what gets past it passes. Empty: to the end.
+  std::string until;
   bool ignore_non_fp = false;
   bool autocast = false;
   std::string inject;  ///< Faults on purpose, backends::parse_faults.

