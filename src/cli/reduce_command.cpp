@@ -55,6 +55,7 @@ void print_json(const Reduced& result) {
                            {"killed_trials", result.killed_trials},
                            {"seconds", result.seconds},
                            {"resumed", result.is_resumed},
+                           {"notes", result.notes},
                            {"runs", result.runs},
                            {"reproduced", result.reproduced},
                            {"flaky", result.is_flaky()},
@@ -63,6 +64,12 @@ void print_json(const Reduced& result) {
   if (result.passing) report["passing"] = result.passing->string();
   using Handler = nlohmann::json::error_handler_t;
   std::printf("%s\n", report.dump(2, ' ', false, Handler::replace).c_str());
+}
+
+// As the user would write it.
+std::string shown(const std::filesystem::path& path) {
+  const std::string relative = path.lexically_proximate(std::filesystem::current_path()).string();
+  return relative.starts_with("..") ? path.string() : relative;
 }
 
 void print_text(const Reduced& result) {
@@ -80,13 +87,22 @@ void print_text(const Reduced& result) {
   }
   for (const reduce::OtherFailure& other : result.others) {
     std::printf("another failure on the way: %s\n  %s\n",
-                sandbox::describe(other.signature).c_str(), other.file.c_str());
+                sandbox::describe(other.signature).c_str(), shown(other.file).c_str());
   }
-  if (result.passing) std::printf("the nearest program that passes: %s\n", result.passing->c_str());
-  std::printf("\n%s\n%s\n", result.graph.c_str(), result.file.c_str());
+  if (result.passing) {
+    std::printf("the nearest program that passes: %s\n", shown(*result.passing).c_str());
+  }
+  std::printf("\n%s\n%s\n", result.graph.c_str(), shown(result.file).c_str());
 }
 
 int finish(const ReduceCommand& command, const Reduced& result) {
+  for (const std::string& note : result.notes) {
+    (void)std::fprintf(stderr, "note: %s\n", note.c_str());
+  }
+  if (result.known_verdicts > 0) {
+    (void)std::fprintf(stderr, "went on with %zu verdicts of an earlier run\n",
+                       result.known_verdicts);
+  }
   if (command.json) print_json(result);
   switch (result.status) {
     case Reduced::Status::reduced:
@@ -143,6 +159,15 @@ void set_limits(const ReduceCommand& command, reduce::Options& options) {
   if (!command.timeout && !command.memory_megabytes) options.limit_factor = 10;
 }
 
+// The command that shows the failure of a result.
+std::string rerun(const ReduceCommand& command) {
+  if (!command.check.empty()) return command.check + " repro.py";
+  std::string text = "assay run repro.py --backend " + command.backend;
+  if (command.stack != "assay") text += " --stack " + command.stack;
+  if (!command.inject.empty()) text += " --inject " + command.inject;
+  return text + " --accuracy";
+}
+
 reduce::Options make_options(const ReduceCommand& command, const repro::ReproFile& file) {
   reduce::Options options;
   options.trial.backend = command.backend;
@@ -155,6 +180,7 @@ reduce::Options make_options(const ReduceCommand& command, const repro::ReproFil
   options.trial.seed = command.seed;
   set_limits(command, options);
   options.output = command.output;
+  options.rerun = rerun(command);
   options.restart = command.restart;
   options.keep_passing = command.keep_passing;
   options.passes = command.passes;

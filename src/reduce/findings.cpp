@@ -7,10 +7,6 @@ namespace assay::reduce {
 
 namespace {
 
-std::string comment_on(const sandbox::Signature& signature) {
-  return "# assay reduce: " + sandbox::describe(signature) + "\n";
-}
-
 // In bytes: up to where the texts differ, less what one is longer.
 std::ptrdiff_t common_bytes(const std::string& left, const std::string& right) {
   const auto ends = std::ranges::mismatch(left, right);
@@ -18,6 +14,12 @@ std::ptrdiff_t common_bytes(const std::string& left, const std::string& right) {
 }
 
 }  // namespace
+
+std::string Findings::comment_on(const sandbox::Signature& signature) const {
+  std::string comment = "# assay reduce: " + sandbox::describe(signature) + "\n";
+  if (!rerun_.empty()) comment += "# assay reduce: to see it: " + rerun_ + "\n";
+  return comment;
+}
 
 void Findings::save_step(const Program& best, const sandbox::Signature& signature) {
   const std::string comment = comment_on(signature);

@@ -15,7 +15,9 @@ namespace assay::reduce {
 
 class Findings {
  public:
-  explicit Findings(Workspace& workspace) : workspace_(workspace) {}
+  /// `rerun` is how to see the failure, for a comment in the files; may be empty.
+  Findings(Workspace& workspace, std::string rerun)
+      : workspace_(workspace), rerun_(std::move(rerun)) {}
 
   /// `best` is the best program so far, and fails like this.
   void save_step(const Program& best, const sandbox::Signature& signature);
@@ -32,7 +34,10 @@ class Findings {
   std::optional<std::filesystem::path> save_passing() const;
 
  private:
+  std::string comment_on(const sandbox::Signature& signature) const;
+
   Workspace& workspace_;
+  std::string rerun_;
   std::vector<OtherFailure> others_;
   std::string best_text_;
   std::optional<Program> passing_;

@@ -48,10 +48,12 @@ class Reduction {
         on_progress_(on_progress),
         workspace_(options.output, file, identity_of(file, options), options.restart),
         log_(workspace_.directory() / "verdicts.jsonl"),
-        original_(workspace_.load(file, options.trial.seed)),
+        findings_(workspace_, options.rerun),
+        original_(workspace_.load(file, options.trial.seed, &result_.notes)),
         judge_(pool, options.trial) {
     judge_.base().save_directory = workspace_.directory().string();
     result_.is_resumed = workspace_.is_resumed();
+    result_.known_verdicts = log_.size();
     result_.calls_before = count_calls(*original_.graph);
     result_.elements_before = count_elements(original_);
   }
@@ -103,6 +105,7 @@ class Reduction {
       outcome = judge_.run(text);
       found = sandbox::classify(outcome);
       ++tries;
+      show("first run", original_);
     } while (found.verdict == Verdict::passed && tries < kTriesBeforePassing &&
              seconds() < kSecondsBeforePassing);
     result_.signature = found;
@@ -205,13 +208,15 @@ class Reduction {
     result_.reproduced += judge_.count_wanted(text, result_.runs - 1);
   }
 
+  void show(std::string_view step, const Program& best) const {
+    if (!on_progress_) return;
+    on_progress_(
+        {step, count_calls(*best.graph), result_.calls_before, judge_.trials(), seconds()});
+  }
+
   SearchEvents events() {
     SearchEvents events;
-    events.on_progress = [this](const Pass& pass, const Program& best) {
-      if (!on_progress_) return;
-      on_progress_(
-          {pass.name, count_calls(*best.graph), result_.calls_before, judge_.trials(), seconds()});
-    };
+    events.on_progress = [this](const Pass& pass, const Program& best) { show(pass.name, best); };
     events.on_recording = [this](const Outcome& recording) {
       eager_seconds_ = std::min(eager_seconds_, recording.seconds);
       judge_.base().limits = tight_limits();
@@ -259,9 +264,10 @@ class Reduction {
   const Options& options_;
   const std::function<void(const Progress&)>& on_progress_;
   Clock::time_point begin_ = Clock::now();
+  Reduced result_;
   Workspace workspace_;
   VerdictLog log_;
-  Findings findings_{workspace_};
+  Findings findings_;
   Program original_;
   Judge judge_;
   Limits limits_;             // of a trial that has time
@@ -269,7 +275,6 @@ class Reduction {
   double value_bytes_ = 0;    // of all its values
   double slack_ = 1;
   Program best_;
-  Reduced result_;
 };
 
 }  // namespace

@@ -23,6 +23,8 @@ struct Options {
   /// Automatic: look for wrong numbers if nothing raises.
   Accuracy accuracy = Accuracy::automatic;
   std::filesystem::path output;
+  /// How to see the failure of a result, for a comment in its file.
+  std::string rerun = {};
   bool restart = false;       ///< Forget what an earlier run of the same reduction found out.
   bool keep_passing = false;  ///< Also save the nearest program that does not fail.
   int confirmations = 5;      ///< How often the result is run again.
@@ -66,8 +68,10 @@ struct Reduced {
   std::int64_t killed_trials = 0;
   double seconds = 0;
   bool is_resumed = false;
-  int runs = 0;        ///< The result was run again this often,
-  int reproduced = 0;  ///< and failed the same way this often.
+  std::size_t known_verdicts = 0;       ///< From an earlier run.
+  std::vector<std::string> notes = {};  ///< About the inputs.
+  int runs = 0;                         ///< The result was run again this often,
+  int reproduced = 0;                   ///< and failed the same way this often.
   std::vector<OtherFailure> others = {};
   std::optional<std::filesystem::path> passing = {};
 

@@ -102,7 +102,8 @@ void Workspace::tidy() const {
   }
 }
 
-Program Workspace::load(const repro::ReproFile& subject, std::uint64_t seed) {
+Program Workspace::load(const repro::ReproFile& subject, std::uint64_t seed,
+                        std::vector<std::string>* notes) {
   Program program;
   program.graph = subject.graph->clone();
   program.storages = subject.storages;
@@ -110,6 +111,8 @@ Program Workspace::load(const repro::ReproFile& subject, std::uint64_t seed) {
   std::optional<repro::ContentStore> source;
   if (const auto directory = repro::storage_directory(subject)) source.emplace(*directory);
   const repro::Inputs loaded = repro::load_inputs(subject, {seed, std::nullopt});
+  // A file that names no data means its inputs to be made up.
+  if (notes != nullptr && subject.save_directory) *notes = loaded.notes;
   for (repro::StorageSpec& spec : program.storages) {
     spec.bytes = spec.bytes.evaluate(subject.symbols);
   }

@@ -36,7 +36,9 @@ class Workspace {
 
   /// The subject's graph and inputs. All contents are put into this directory's store, made-up ones
   /// too, so that they stay the same whatever else is removed.
-  Program load(const repro::ReproFile& subject, std::uint64_t seed);
+  /// `notes` gets what a user should know about them.
+  Program load(const repro::ReproFile& subject, std::uint64_t seed,
+               std::vector<std::string>* notes = nullptr);
 
   /// The text of a candidate, for trials: without metadata, which a change may have made untrue.
   std::string print(const Program& program) const;

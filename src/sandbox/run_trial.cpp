@@ -1,5 +1,6 @@
 #include "sandbox/run_trial.h"
 
+#include <ATen/autocast_mode.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/ones.h>
 #include <c10/core/GradMode.h>
@@ -85,6 +86,24 @@ constexpr std::array<std::string_view, 6> kStages = {"load", "eager",    "compil
 // The stage that was asked about went well.
 class Enough {};
 
+// While it lives, operators choose their precision as under torch.amp.autocast('cpu').
+class Autocast {
+ public:
+  explicit Autocast(bool is_on) : is_on_(is_on) {
+    if (is_on_) at::autocast::set_autocast_enabled(at::kCPU, true);
+  }
+  ~Autocast() {
+    if (!is_on_) return;
+    at::autocast::set_autocast_enabled(at::kCPU, false);
+    at::autocast::clear_cache();
+  }
+  Autocast(const Autocast&) = delete;
+  Autocast& operator=(const Autocast&) = delete;
+
+ private:
+  bool is_on_;
+};
+
 // What the compiled program computes is not what eager computes.
 class AccuracyFailure : public std::runtime_error {
  public:
@@ -118,6 +137,7 @@ class TrialRun {
     has_gradients_ = file_.stage != repro::Stage::after_aot;
     inputs_ = repro::load_inputs(file_, {trial_.seed, trial_.save_directory}).values;
     const c10::AutoGradMode grad(has_gradients_);
+    const Autocast autocast(trial_.autocast);
     if (trial_.task == Trial::Task::record) {
       enter("eager");
       report_.send({{"values", record_values(*file_.graph, fresh_inputs(), trial_.save_directory,
@@ -202,7 +222,9 @@ class TrialRun {
   void compare(const backends::Callable& compiled) {
     compare::TwoModelsOptions options;
     options.only_forward = !has_gradients_ || !trial_.backward;
-    options.same.ignore_non_fp = trial_.ignore_non_fp;
+    // As stock: after autograd only floating point counts, unless the check is to be strict.
+    options.same.ignore_non_fp =
+        trial_.ignore_non_fp || (!has_gradients_ && !trial_.strict_accuracy);
     options.seed = trial_.seed;
     enter("eager");
     const auto run = [&](std::vector<Value> inputs) {

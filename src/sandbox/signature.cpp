@@ -209,6 +209,7 @@ Signature classify(const Outcome& outcome) {
     case Verdict::accuracy:
       signature.type = report.accuracy_kind;
       signature.magnitude = report.error;
+      signature.where = report.accuracy_where;
       break;
     case Verdict::invalid:
       signature.type = report.type;
@@ -246,8 +247,9 @@ std::string describe(const Signature& signature) {
       text = "runs out of memory";
       break;
     case Verdict::accuracy:
-      text = signature.type == "nan" ? "gives NaN where eager does not"
-                                     : "differs from eager (" + signature.type + ")";
+      text = signature.type == "nan" ? "gives NaN" : "differs from eager (" + signature.type + ")";
+      if (!signature.where.empty()) text += " at " + signature.where;
+      if (signature.type == "nan") text += " where eager does not";
       break;
     case Verdict::signal:
       text = signature.type;

@@ -23,11 +23,13 @@ const char* to_string(Verdict verdict);
 
 struct Signature {
   Verdict verdict = Verdict::passed;
-  std::string stage;     ///< compile, run, backward, compare
-  std::string type;      ///< `RuntimeError`, `SIGSEGV`, for accuracy `nan`, `values`, ...
-  std::string op;        ///< Its base name: `relu`; empty if it is not known.
-  std::string message;   ///< Normalised.
-  double magnitude = 0;  ///< Of a wrong result; tells, does not identify.
+  std::string stage;    ///< compile, run, backward, compare
+  std::string type;     ///< `RuntimeError`, `SIGSEGV`, for accuracy `nan`, `values`, ...
+  std::string op;       ///< Its base name: `relu`; empty if it is not known.
+  std::string message;  ///< Normalised.
+  /// Of a wrong result; they tell, they do not identify.
+  double magnitude = 0;
+  std::string where = {};
 
   bool is_failure() const {
     return verdict != Verdict::passed && verdict != Verdict::invalid && verdict != Verdict::killed;
