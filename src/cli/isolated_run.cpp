@@ -133,7 +133,9 @@ int run_isolated(RunCommand command) {
     outcome = pool.run(eager);
   }
   Signature signature = sandbox::classify(outcome);
-  if (command.accuracy && signature.verdict != Verdict::passed) {
+  if (command.accuracy && signature.verdict == Verdict::killed) {
+    // Neither eager's fault nor the compiler's: said as it is.
+  } else if (command.accuracy && signature.verdict != Verdict::passed) {
     signature.verdict = Verdict::invalid;
   } else {
     outcome = pool.run(trial);

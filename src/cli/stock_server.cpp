@@ -29,6 +29,12 @@ std::string find_python() {
   return "python3";
 }
 
+// Without it the failure may not show, so a user must know.
+void say_left_out(const std::string& setting) {
+  (void)std::fprintf(stderr, "note: the file's setting of %s is left out; --trust executes it\n",
+                     setting.c_str());
+}
+
 // `True`, `3`, `'text'`: what a setting's value may be, as JSON. Nothing for anything else.
 std::optional<std::string> literal_as_json(const std::string& python) {
   if (python == "True") return "true";
@@ -53,11 +59,17 @@ sandbox::StartServer start_stock_server(const fs::path& directory, const std::st
 
 void add_stock_settings(const repro::ReproFile& file, bool trust, sandbox::Trial& trial) {
   for (const repro::Setting& setting : file.config) {
-    if (const auto value = literal_as_json(setting.value)) {
-      trial.config.emplace_back(setting.name, *value);
-    }
+    const auto value = literal_as_json(setting.value);
+    if (value) trial.config.emplace_back(setting.name, *value);
+    if (!value && !trust) say_left_out(setting.name);
   }
-  if (!trust) return;
+  if (!trust) {
+    for (const repro::Setting& variable : file.environment) {
+      // Trials have a cache of their own, whatever the file says.
+      if (variable.name != "TORCHINDUCTOR_CACHE_DIR") say_left_out(variable.name);
+    }
+    return;
+  }
   // Everything before the graph's class: imports that register operators, settings.
   const std::string& text = file.source->text;
   trial.setup = text.substr(0, text.find("\nclass ") + 1);

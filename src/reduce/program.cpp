@@ -5,6 +5,7 @@
 
 #include "assay/error.h"
 #include "graph/dtype_names.h"
+#include "graph/rewrite.h"
 
 namespace assay::reduce {
 
@@ -103,7 +104,7 @@ class Cutter {
     const RecordedValue& value = found->second;
     Node& twin = *twins_.at(&node);
     if (value.kind == RecordedValue::Kind::constant) {
-      replace_uses(twin, value.constant);
+      graph::replace_uses(twin, value.constant);
       return true;
     }
     if (value.kind != RecordedValue::Kind::tensor) return false;
@@ -231,22 +232,6 @@ void prune_storages(Program& program) {
     if (auto* tensor = std::get_if<repro::TensorInput>(&input)) {
       tensor->storage = moved[tensor->storage];
     }
-  }
-}
-
-void replace_uses(Node& node, const graph::Argument& replacement) {
-  const auto replace = [&](Node& mentioned) -> graph::Argument {
-    return &mentioned == &node ? replacement : graph::Argument(&mentioned);
-  };
-  const std::vector<Node*> users = node.users();
-  for (Node* user : std::set<Node*>(users.begin(), users.end())) {
-    std::vector<graph::Argument> args;
-    std::vector<graph::NamedArgument> kwargs;
-    for (const auto& argument : user->args()) args.push_back(argument.map_nodes(replace));
-    for (const auto& argument : user->kwargs()) {
-      kwargs.push_back({argument.name, argument.value.map_nodes(replace)});
-    }
-    user->set_arguments(std::move(args), std::move(kwargs));
   }
 }
 

@@ -61,9 +61,6 @@ void drop_input(Program& program, graph::Graph& graph, graph::Node& placeholder)
 /// Takes out storages that no input uses.
 void prune_storages(Program& program);
 
-/// Whoever reads the node reads `replacement` instead.
-void replace_uses(graph::Node& node, const graph::Argument& replacement);
-
 /// Erases calls and attribute reads that nobody uses, from the end, but for those in `keep`; then
 /// attributes that nobody reads.
 void erase_unused(graph::Graph& graph, const std::set<const graph::Node*>& keep = {});

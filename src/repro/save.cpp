@@ -1,4 +1,5 @@
 #include "repro/save.h"
+#include "graph/rewrite.h"
 
 #include <ATen/autocast_mode.h>
 #include <unistd.h>
@@ -22,19 +23,7 @@ void write_constants_into(graph::Graph& graph, const Snapshot& inputs) {
   const auto placeholders = graph.placeholders();
   for (std::size_t i = 0; i < inputs.constants.size(); ++i) {
     if (!inputs.constants[i] || placeholders[i]->users().empty()) continue;
-    const auto replace = [&](graph::Node& mentioned) -> graph::Argument {
-      return &mentioned == placeholders[i] ? *inputs.constants[i] : graph::Argument(&mentioned);
-    };
-    const std::vector<graph::Node*> users = placeholders[i]->users();
-    for (graph::Node* user : users) {
-      std::vector<graph::Argument> args;
-      std::vector<graph::NamedArgument> kwargs;
-      for (const auto& argument : user->args()) args.push_back(argument.map_nodes(replace));
-      for (const auto& argument : user->kwargs()) {
-        kwargs.push_back({argument.name, argument.value.map_nodes(replace)});
-      }
-      user->set_arguments(std::move(args), std::move(kwargs));
-    }
+    graph::replace_uses(*placeholders[i], *inputs.constants[i]);
   }
 }
 

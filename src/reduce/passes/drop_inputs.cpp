@@ -1,4 +1,5 @@
 // Takes out inputs: those that nobody reads, and integers, which become numbers in the text.
+#include "graph/rewrite.h"
 #include "reduce/passes/passes.h"
 
 namespace assay::reduce {
@@ -19,8 +20,8 @@ std::optional<Program> propose(const Program& program, std::size_t round, std::s
     return smaller;
   }
   if (!is_literal(program.inputs[index])) return std::nullopt;
-  replace_uses(*edit.graph().placeholders()[index],
-               std::get<repro::IntegerInput>(program.inputs[index]).value);
+  graph::replace_uses(*edit.graph().placeholders()[index],
+                      std::get<repro::IntegerInput>(program.inputs[index]).value);
   return edit.finish(true);
 }
 

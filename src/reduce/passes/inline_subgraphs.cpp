@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "graph/rewrite.h"
 #include "reduce/passes/passes.h"
 
 namespace assay::reduce {
@@ -111,7 +112,7 @@ void replace_call(Node& call, const Argument& results) {
     const auto* index = user->args()[1].get_if<std::int64_t>();
     const auto& items = results.items();
     if (index != nullptr && *index >= 0 && *index < std::ssize(items)) {
-      replace_uses(*user, items[static_cast<std::size_t>(*index)]);
+      graph::replace_uses(*user, items[static_cast<std::size_t>(*index)]);
     }
   }
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "graph/rewrite.h"
 #include "reduce/inputs.h"
 #include "reduce/passes/passes.h"
 
@@ -84,13 +85,8 @@ graph::Argument map_numbers(const graph::Argument& argument,
 void map_calls(graph::Graph& graph, const std::function<std::int64_t(std::int64_t)>& map) {
   for (graph::Node& node : graph.nodes()) {
     if (!node.is_call()) continue;
-    std::vector<graph::Argument> args;
-    std::vector<graph::NamedArgument> kwargs;
-    for (const auto& argument : node.args()) args.push_back(map_numbers(argument, map));
-    for (const auto& argument : node.kwargs()) {
-      kwargs.push_back({argument.name, map_numbers(argument.value, map)});
-    }
-    node.set_arguments(std::move(args), std::move(kwargs));
+    graph::map_arguments(
+        node, [&](const graph::Argument& argument) { return map_numbers(argument, map); });
   }
 }
 

@@ -1,6 +1,7 @@
 // float32 instead of any other floating-point type, in inputs and in the arguments of calls.
 #include <ATen/core/Tensor.h>
 
+#include "graph/rewrite.h"
 #include "reduce/inputs.h"
 #include "reduce/passes/passes.h"
 
@@ -41,13 +42,8 @@ std::optional<Program> propose(const Program& program, std::size_t, std::size_t 
   }
   for (graph::Node& node : edit.graph().nodes()) {
     if (!node.is_call()) continue;
-    std::vector<graph::Argument> args;
-    std::vector<graph::NamedArgument> kwargs;
-    for (const auto& argument : node.args()) args.push_back(with_float32(argument, from));
-    for (const auto& argument : node.kwargs()) {
-      kwargs.push_back({argument.name, with_float32(argument.value, from)});
-    }
-    node.set_arguments(std::move(args), std::move(kwargs));
+    graph::map_arguments(
+        node, [&](const graph::Argument& argument) { return with_float32(argument, from); });
   }
   return edit.finish(false);
 }
