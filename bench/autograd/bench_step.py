@@ -14,8 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import assay
 import torch
+
+import assay
 
 BATCHES = (1, 20, 200)
 ROUNDS = 400

@@ -12,9 +12,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-import assay
 import torch
 from torch.utils import _pytree
+
+import assay
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from tests.stock import models

@@ -10,9 +10,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import assay
 import torch
 from torch import fx
+
+import assay
 
 LENGTHS = (20, 420)
 ROUNDS = 60

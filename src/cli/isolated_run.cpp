@@ -124,23 +124,8 @@ int run_isolated(RunCommand command) {
       is_stock ? start_stock_server(scratch, command.backend) : sandbox::fork_server(), 1);
   if (is_stock && !command.json) (void)std::fprintf(stderr, "starting stock PyTorch ...\n");
   say_what_is_missing(file, command);
-  Outcome outcome;
-  if (command.accuracy) {
-    // First eager against itself: what is not repeatable cannot be compared.
-    sandbox::Trial eager = trial;
-    eager.backend = "eager";
-    eager.inject = sandbox::kNoFaults;
-    outcome = pool.run(eager);
-  }
-  Signature signature = sandbox::classify(outcome);
-  if (command.accuracy && signature.verdict == Verdict::killed) {
-    // Neither eager's fault nor the compiler's: said as it is.
-  } else if (command.accuracy && signature.verdict != Verdict::passed) {
-    signature.verdict = Verdict::invalid;
-  } else {
-    outcome = pool.run(trial);
-    signature = sandbox::classify(outcome);
-  }
+  const Outcome outcome = pool.run(trial);
+  const Signature signature = sandbox::classify(outcome);
   print_verdict(command, signature, outcome);
   std::error_code ignored;
   std::filesystem::remove_all(scratch, ignored);

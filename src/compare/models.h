@@ -63,7 +63,8 @@ struct TwoModelsOptions {
 struct TwoModels {
   /// `where` is `output[0]`, `gradient['x']` or `input['x']` (which the program changed).
   Comparison comparison = {};
-  /// Eager itself failed: nothing was compared, and the compiled program did not run.
+  /// Eager itself failed: nothing was compared, and the compiled program did not run. Or the
+  /// results differ, but those of two eager runs do so too.
   bool eager_failed = false;
   std::string eager_error = {};
   bool has_fp64_reference = false;  ///< It was needed, and there is one.
@@ -74,8 +75,9 @@ struct TwoModels {
 
 /// Compares `compiled` with what `graph` computes eagerly. Neither `inputs` nor the state of the
 /// random generator are changed. What `compiled` throws comes through: it is no wrong number.
+/// `eager` is what an eager run from the seed of the options gave, for callers that have made one.
 TwoModels same_two_models(const graph::Graph& graph, const Callable& compiled,
                           const std::vector<aten::Value>& inputs,
-                          const TwoModelsOptions& options = {});
+                          const TwoModelsOptions& options = {}, const Results* eager = nullptr);
 
 }  // namespace assay::compare

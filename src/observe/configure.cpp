@@ -57,7 +57,7 @@ void finish() {
 
 void finish_at_exit() {
   configured_process = ::getpid();
-  static const int registered = std::atexit(finish);
+  static const int registered = std::atexit(finish) | std::at_quick_exit(finish);
   static_cast<void>(registered);
 }
 

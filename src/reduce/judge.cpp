@@ -82,16 +82,6 @@ int Judge::count_wanted(const std::string& text, int runs) {
   return wanted;
 }
 
-Outcome Judge::run_eager_twice(const std::string& text) {
-  const sandbox::Trial saved = base_;
-  base_.backend = "eager";
-  base_.inject = sandbox::kNoFaults;
-  base_.accuracy = true;
-  Outcome outcome = run(text);
-  base_ = saved;
-  return outcome;
-}
-
 Outcome Judge::run(const std::string& text, sandbox::Trial::Task task) {
   internal_check(running_.empty(), "a single trial is run while no job is under way");
   Running running{0, base_, 1};

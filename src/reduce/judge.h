@@ -43,9 +43,6 @@ class Judge {
   sandbox::Outcome run(const std::string& text,
                        sandbox::Trial::Task task = sandbox::Trial::Task::test);
 
-  /// Eager compared with itself, without faults: what is not repeatable cannot be compared.
-  sandbox::Outcome run_eager_twice(const std::string& text);
-
   /// How many of `runs` trials of the text fail as is looked for; several at a time.
   int count_wanted(const std::string& text, int runs);
 

@@ -27,7 +27,7 @@ using sandbox::Verdict;
 constexpr int kTriesBeforePassing = 12;
 constexpr double kSecondsBeforePassing = 10;
 // A trial that takes longer than this is not repeated without need.
-constexpr double kSlowTrial = 0.5;
+constexpr double kSlowTrial = 0.1;
 // Chance that a candidate with a flaky fault is taken for one that passes.
 constexpr double kMissedChance = 0.01;
 
@@ -112,9 +112,6 @@ class Reduction {
     if (found.verdict == Verdict::invalid) refuse_to_check(found);
     if (found.verdict == Verdict::invalid) return stop(Reduced::Status::eager_fails);
     if (found.verdict == Verdict::passed) return stop(Reduced::Status::passes);
-    if (found.verdict == Verdict::accuracy && !is_repeatable(text)) {
-      return stop(Reduced::Status::eager_fails);
-    }
     judge_.base().accuracy =
         is_only_accuracy || found.verdict == Verdict::accuracy || found.stage == "compare";
     // What gets past the stage that fails need not go further.
@@ -139,14 +136,6 @@ class Reduction {
                     "that it fails");
   }
 
-  // Wrong numbers are the compiler's only if eager gives the same ones every time.
-  bool is_repeatable(const std::string& text) {
-    const Outcome outcome = judge_.run_eager_twice(text);
-    if (sandbox::classify(outcome).verdict != Verdict::accuracy) return true;
-    result_.signature = {Verdict::invalid, "eager", "not repeatable", "", outcome.report.message};
-    return false;
-  }
-
   bool stop(Reduced::Status status) {
     result_.status = status;
     result_.message = sandbox::describe(result_.signature);
@@ -156,6 +145,11 @@ class Reduction {
   void expect_flaky(double rate) {
     const double tries = std::log(kMissedChance) / std::log(1 - std::min(rate, 0.95));
     judge_.set_tries(std::clamp(static_cast<int>(std::ceil(tries)), 2, 40));
+  }
+
+  bool uses_up_limits() const {
+    const Verdict verdict = result_.signature.verdict;
+    return verdict == Verdict::timeout || verdict == Verdict::memory;
   }
 
   // A trial that hangs or eats memory costs all of its limit, so the limit is set by what a run
@@ -201,8 +195,12 @@ class Reduction {
   void confirm() {
     const std::string text = workspace_.print(best_);
     result_.runs = options_.confirmations;
-    // Once with all of its limits, which a hang uses up each time.
     judge_.base().limits = limits_;
+    if (!uses_up_limits()) {
+      result_.reproduced = judge_.count_wanted(text, result_.runs);
+      return;
+    }
+    // Once with all of its limits, the other times with what it was found with.
     result_.reproduced = judge_.count_wanted(text, 1);
     if (result_.reproduced == 1) judge_.base().limits = tight_limits();
     result_.reproduced += judge_.count_wanted(text, result_.runs - 1);

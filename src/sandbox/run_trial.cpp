@@ -127,11 +127,7 @@ class TrialRun {
 
   void run() {
     enter("load");
-    if (trial_.inject == kNoFaults) {
-      unsetenv("ASSAY_INJECT_FAULT");
-    } else if (!trial_.inject.empty()) {
-      backends::set_faults(backends::parse_faults(trial_.inject));
-    }
+    if (!trial_.inject.empty()) backends::set_faults(backends::parse_faults(trial_.inject));
     file_ = repro::parse_repro_file(trial_.file, "candidate.py");
     report_node_on_signals(report_.descriptor(), *file_.graph);
     has_gradients_ = file_.stage != repro::Stage::after_aot;
@@ -161,7 +157,7 @@ class TrialRun {
       compare(compiled);
     } else {
       enter("run");
-      run_backward(compiled, "backward");
+      run_compiled(compiled);
     }
   }
 
@@ -177,12 +173,14 @@ class TrialRun {
     return compare::clone_inputs_retaining_gradness(inputs_);
   }
 
+  bool has_backward() const { return has_gradients_ && trial_.backward; }
+
   // Forward, then backward where something requires grad.
-  void run_backward(const backends::Callable& program, const char* stage) {
+  void run_compiled(const backends::Callable& compiled) {
     repro::seed_generator(trial_.seed);
-    const Value results = program(fresh_inputs());
-    if (!has_gradients_ || !trial_.backward || !compare::requires_bwd_pass(results)) return;
-    enter(stage);
+    const Value results = compiled(fresh_inputs());
+    if (!has_backward() || !compare::requires_bwd_pass(results)) return;
+    enter("backward");
     const at::Tensor loss = compare::reduce_to_scalar_loss(results);
     if (loss.defined() && loss.requires_grad()) loss.backward();
   }
@@ -190,11 +188,12 @@ class TrialRun {
   void run_eagerly() {
     repro::seed_generator(trial_.seed);
     const aten::GraphRunner runner(*file_.graph, file_.source.get());
-    run_backward(
-        [&](std::vector<Value> inputs) {
-          return runner.run(std::move(inputs), describing(*file_.graph));
-        },
-        "eager");
+    repro::seed_generator(trial_.seed);
+    const auto run = [&](std::vector<Value> inputs) {
+      return runner.run(std::move(inputs), describing(*file_.graph));
+    };
+    compare::Results results = compare::run_fwd_maybe_bwd(run, inputs_, !has_backward());
+    if (trial_.accuracy) eager_ = std::move(results);
   }
 
   void analyze() {
@@ -221,19 +220,20 @@ class TrialRun {
 
   void compare(const backends::Callable& compiled) {
     compare::TwoModelsOptions options;
-    options.only_forward = !has_gradients_ || !trial_.backward;
+    options.only_forward = !has_backward();
     // As stock: after autograd only floating point counts, unless the check is to be strict.
     options.same.ignore_non_fp =
         trial_.ignore_non_fp || (!has_gradients_ && !trial_.strict_accuracy);
     options.seed = trial_.seed;
-    enter("eager");
+    if (!eager_) enter("eager");
     const auto run = [&](std::vector<Value> inputs) {
       enter("run");
       Value results = compiled(std::move(inputs));
       enter(options.only_forward ? "compare" : "backward");
       return results;
     };
-    const compare::TwoModels two = compare::same_two_models(*file_.graph, run, inputs_, options);
+    const compare::TwoModels two =
+        compare::same_two_models(*file_.graph, run, inputs_, options, eager_ ? &*eager_ : nullptr);
     if (two.eager_failed) {
       stage_ = "eager";
       throw std::runtime_error(two.eager_error);
@@ -251,6 +251,7 @@ class TrialRun {
   repro::ReproFile file_;
   std::vector<Value> inputs_;
   bool has_gradients_ = false;
+  std::optional<compare::Results> eager_;  // to compare with
   std::string stage_;
 };
 

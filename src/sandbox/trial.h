@@ -24,9 +24,6 @@ struct Limits {
 /// Files of commands' candidates in `Trial::save_directory` begin with this.
 inline constexpr std::string_view kCandidatePrefix = "candidate_";
 
-/// As `Trial::inject`: no faults, even if the environment asks for some.
-inline constexpr std::string_view kNoFaults = "none";
-
 struct Trial {
   enum class Task {
     test,     ///< Compile and run with the backend; does it fail?

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-import assay
 import torch
 from torch import Tensor, nn
 
+import assay
 from autograd.compare import SEED
 
 

@@ -15,11 +15,12 @@ import copy
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-import assay
 import torch
 import torch.utils._pytree as pytree
-from conformance.eager import difference
 from torch import Tensor, nn
+
+import assay
+from conformance.eager import difference
 
 torch.set_num_threads(1)
 

@@ -16,9 +16,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import assay
 import pytest
 
+import assay
 from autograd.compare import Make, check
 
 TOLERANCE = 1e-5

@@ -29,7 +29,6 @@ import torch._dynamo
 import torch._functorch.config as functorch_config
 import torch._inductor.config as inductor_config
 import torch.utils._pytree as pytree
-from stock.models import MODELS, build, call
 from torch._dynamo.backends.common import aot_autograd
 from torch._dynamo.debug_utils import NNModuleToString
 from torch._functorch.partitioners import (
@@ -39,6 +38,8 @@ from torch._functorch.partitioners import (
 from torch._inductor.compile_fx import compile_fx
 from torch._inductor.custom_graph_pass import CustomPartitionerFn
 from torch.fx import GraphModule
+
+from stock.models import MODELS, build, call
 
 # The models our partitioners are held against: a plain network, GPT2 and BERT, the latter two
 # without dropout and with it.

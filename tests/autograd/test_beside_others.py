@@ -5,9 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import assay
 import pytest
 import torch
+
+import assay
 
 
 def _network() -> torch.nn.Module:

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-import assay
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+import assay
 from autograd.calls import MODES, assert_same, both, network
 from autograd.compare import computed, leaf, plain
 

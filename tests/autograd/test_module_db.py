@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 import torch
 import torch.utils._pytree as pytree
-from conformance import op_samples  # noqa: F401  (what PyTorch's test helpers need)
 from torch import Tensor, nn
 from torch.nn.modules.lazy import LazyModuleMixin
 from torch.testing._internal.common_modules import module_db
 
 from autograd.compare import SEED, Arguments
 from autograd.expected import Expected, check_expected
+from conformance import op_samples  # noqa: F401  (what PyTorch's test helpers need)
 
 MODULES = {info.name: info for info in module_db if torch.float32 in info.dtypes}
 # Their samples hold constants of this dtype.

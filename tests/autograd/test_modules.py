@@ -7,12 +7,12 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import assay
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+import assay
 from autograd.calls import assert_same, network
 from autograd.compare import SEED, leaf, plain
 

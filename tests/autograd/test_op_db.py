@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 import torch
 import torch.utils._pytree as pytree
-from conformance.op_samples import op_db
 from torch import Tensor
 from torch.testing._internal import common_methods_invocations, opinfo
 
 from autograd.compare import SEED, Arguments
 from autograd.expected import Expected, check_expected
+from conformance.op_samples import op_db
 
 OPERATORS = {
     f"{op.name}{'.' + op.variant_test_name if op.variant_test_name else ''}": op

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from functools import cache
 
-import assay
 import pytest
 import torch
 import torch.utils._pytree as pytree
-from stock.compare import assert_identical
 
+import assay
 from autograd.printed import bytes_of, load, placeholders, random_input
 from autograd.stock_joint import DIALECTS, YARDSTICKS, Joint, stock_joint
+from stock.compare import assert_identical
 
 MODELS = [*YARDSTICKS, pytest.param("gpt2", marks=pytest.mark.slow)]
 pytestmark = [

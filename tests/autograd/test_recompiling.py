@@ -6,11 +6,11 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
-import assay
 import pytest
 import torch
 import torch.nn.functional as F
 
+import assay
 from autograd.calls import MODES
 from autograd.compare import leaf, plain
 

@@ -7,15 +7,15 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-import assay
 import pytest
 import torch
-from conformance.eager import difference
 from torch import Tensor
 from torch.autograd import forward_ad
 
+import assay
 from autograd.compare import SEED, Observed, computed, leaf, plain, tensors_in
 from autograd.refusals import REFUSALS, Refusal
+from conformance.eager import difference
 
 all_refusals = pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS)
 

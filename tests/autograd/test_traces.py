@@ -7,12 +7,12 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import assay
 import pytest
 import torch
 import torch.utils._pytree as pytree
 from torch import Tensor
 
+import assay
 from autograd.compare import SEED, leaf, plain, tensors_in
 from autograd.printed import bytes_of, load, placeholders
 from autograd.programs_traced import TRACED

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+
 from support.command import FIXTURES, assay, graph_file
 
 LAUNCHER = FIXTURES / "linear_layernorm_relu" / "dynamo_launcher.py"

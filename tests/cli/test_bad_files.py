@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+
 from support.command import FIXTURES, Result, assay, graph_file, graph_text
 
 LAUNCHER = FIXTURES / "linear_layernorm_relu" / "dynamo_launcher.py"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from support.command import FIXTURES, assay, graph_text
 
 LAUNCHER = FIXTURES / "linear_layernorm_relu" / "dynamo_launcher.py"

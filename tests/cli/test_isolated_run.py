@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from support.command import FIXTURES, assay, graph_file
 
 BODY = "a = torch.sin(x)\nb = torch.relu(a)\nreturn (b,)"

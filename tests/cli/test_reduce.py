@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from support.command import BINARY, Result, assay, environment, graph_file
 
 BODY = """

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from support.command import FIXTURES, assay, graph_file
 
 LAUNCHER = FIXTURES / "linear_layernorm_relu" / "dynamo_launcher.py"

@@ -89,6 +89,23 @@ TEST(TwoModels, AFailureIsNoWrongNumber) {
   EXPECT_NE(found.eager_error.find("size of tensor"), std::string::npos) << found.eager_error;
 }
 
+TEST(TwoModels, AProgramThatDiffersFromItselfIsNoFault) {
+  const auto graph = graph_of("x", "        add = x + 1\n        return (add,)\n");
+  const std::vector<Value> inputs = {value(at::ones({3}))};
+  const Callable wrong = [](const std::vector<Value>& values) {
+    return list({value(values[0].leaf.toTensor().mul(100))});
+  };
+  EXPECT_FALSE(same_two_models(*graph, wrong, inputs).eager_failed);
+  // An eager run that gave something else than the next one will.
+  const Results eager = collect_results(list({value(at::zeros({3}))}), inputs);
+  const TwoModels found = same_two_models(*graph, wrong, inputs, {}, &eager);
+  EXPECT_TRUE(found.eager_failed);
+  EXPECT_FALSE(found.same());
+  EXPECT_NE(found.eager_error.find("not repeatable: two eager runs differ in output[0]"),
+            std::string::npos)
+      << found.eager_error;
+}
+
 TEST(TwoModels, WithoutAFloat64Reference) {
   // The bits of a float32 cannot be taken from a float64.
   const auto graph = graph_of("x",

@@ -7,9 +7,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-import assay
 import pytest
 import torch
+
+import assay
 from stock.make_files import ensure_files
 
 # A call; not the renaming of a parameter, `l_x_ = L_x_`.

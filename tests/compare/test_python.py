@@ -8,13 +8,14 @@ from collections import OrderedDict, deque
 from pathlib import Path
 from typing import Any
 
-import assay
 import numpy as np
 import pytest
 import torch
+from torch._dynamo import testing as stock_testing
+
+import assay
 from assay import compare
 from stock.make_files import ensure_files
-from torch._dynamo import testing as stock_testing
 
 MODELS = ["linear_layernorm_relu", "gpt2_small", "gpt2_small_train", "resnet_train", "mutation"]
 

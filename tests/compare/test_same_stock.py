@@ -11,12 +11,12 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-import assay
 import pytest
 import torch
-from assay.compare import Comparison
 from torch._dynamo.utils import same as stock_same
 
+import assay
+from assay.compare import Comparison
 from compare.pairs import Pair, Pairs
 
 logging.getLogger("torch._dynamo.utils").setLevel(logging.CRITICAL)

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 import torch
-from conformance.eager import Outcome, call, check
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from conformance.eager import Outcome, call, check
 
 SIZES = (3, 4, 2)
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
+
 from conformance.eager import check
 
 WIDTH, HEADS, LENGTH, BATCH = 8, 2, 5, 3

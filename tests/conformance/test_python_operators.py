@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 import torch
-from assay import UserError
-from conformance.eager import call, check
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from assay import UserError
+from conformance.eager import call, check
 
 INTEGERS = st.one_of(st.integers(-9, 9), st.integers(-(2**63), 2**63 - 1), st.booleans())
 FLOATS = st.one_of(

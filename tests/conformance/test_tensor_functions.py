@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+
 from assay import UserError
 from conformance.eager import call, check, difference
 

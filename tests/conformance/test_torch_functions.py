@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import torch
+
 from assay import UserError
 from conformance.eager import Outcome, call
 from conformance.op_samples import Spelling, op_db, samples, spellings

@@ -7,9 +7,9 @@ import signal
 from pathlib import Path
 
 import pytest
-from support.command import assay
 
 from debug.program import Run, run_program
+from support.command import assay
 
 STAGES = ["dynamo", "aot"]
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 import torch
-from support.command import environment
 from torch._dynamo.debug_utils import InputReader
 from torch._dynamo.repro import after_aot, after_dynamo
 
 from debug.program import Run, run_program
+from support.command import environment
 
 
 def run_eagerly(file: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[torch.Tensor, ...]:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
 from support.command import BINARY, ROOT, environment
 from support.pages import PAGES, blocks
 

@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+
 from support.command import BINARY, ROOT, environment
 from support.pages import PAGES, prose
 

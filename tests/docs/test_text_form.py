@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import assay
 import pytest
+
+import assay
 from support.command import ROOT, graph_text
 from support.pages import blocks, tables
 

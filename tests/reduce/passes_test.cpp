@@ -59,6 +59,8 @@ TEST_F(PassesTest, Suspects) {
   EXPECT_TRUE(proposals(keep_suspects(), program).empty());
   program.suspects = {"c", "gone", "a"};
   EXPECT_EQ(kept_calls(keep_suspects(), program), (Lines{"c", "a"}));
+  program.suspects = {"a", "b", "c", "gone", "gone too"};
+  EXPECT_EQ(kept_calls(keep_suspects(), program), (Lines{"abc"})) << "many at once";
 }
 
 TEST_F(PassesTest, Distinct) {
@@ -236,6 +238,19 @@ TEST_F(PassesTest, Strides) {
   EXPECT_FALSE(tensor_of(found.back(), 0).meta.requires_grad);
   EXPECT_TRUE(
       proposals(normalise_strides(), load(class_text(kX, {"a = x + 1", "return (a,)"}))).empty());
+}
+
+TEST_F(PassesTest, Simplest) {
+  const Program program =
+      load(class_text("x: \"f32[2, 8][1, 2]cpu\", i: \"i64[0, 8][8, 1]cpu\"",
+                      {"a = x.expand(3, 2, 8)", "b = torch.sum(a, 2)", "return (b, i)"}));
+  const auto found = proposals(simplify_inputs(), program);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(sizes_of(tensor_of(found[0], 0)), (std::vector<std::int64_t>{1, 1}));
+  EXPECT_EQ(sizes_of(tensor_of(found[0], 1)), (std::vector<std::int64_t>{0, 1}));
+  EXPECT_TRUE(found[0].storages[0].hash.empty());
+  EXPECT_EQ(lines_of(found[0])[1], "a = x.expand(3, 1, 1)");
+  EXPECT_TRUE(proposals(simplify_inputs(), found[0]).empty());
 }
 
 TEST_F(PassesTest, Values) {

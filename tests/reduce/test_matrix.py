@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from reduce.reducing import reduce, stock_file
 from support.command import assay
 

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from reduce.reducing import reduce, stock_file
 from support.command import BINARY, environment, graph_file
 

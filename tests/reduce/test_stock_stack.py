@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from reduce.reducing import reduce, stock_file
 from reduce.test_robust import processes_below, start
 from support.command import assay, environment, graph_file

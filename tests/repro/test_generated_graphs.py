@@ -5,9 +5,10 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-import assay
 import pytest
 import torch
+
+import assay
 from stock.compare import assert_identical
 from stock.make_files import AFTER_DYNAMO, run_file
 

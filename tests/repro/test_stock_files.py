@@ -11,13 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import assay
 import pytest
 import torch
+from torch.utils._pytree import tree_leaves
+
+import assay
 from stock.compare import assert_identical
 from stock.make_files import StockFile, ensure_files, run_file
 from stock.models import MODELS
-from torch.utils._pytree import tree_leaves
 
 NAMES = [name for name, model in MODELS.items() if not model.large]
 

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 import torch
-from sandbox.stock_client import Connection, Server
 from torch.utils._content_store import ContentStoreReader
+
+from sandbox.stock_client import Connection, Server
 
 Answer = dict[str, Any]
 
@@ -225,6 +226,15 @@ lowerings[torch.ops.aten.relu.default] = broken
     assert report["message"] == "ValueError: not today"
     assert report["operator"] == "torch.ops.aten.relu.default"
     assert report["suspects"] == ["relu"]
+
+
+@pytest.mark.parametrize("file", [AFTER_DYNAMO, AFTER_AOT], ids=["dynamo", "aot"])
+def test_kernel_names_the_calls_it_was_made_of(connection: Connection, file: str) -> None:
+    file = file.replace("torch.mm(l_x_, l_w_)", "torch.ops.aten.mm.default(l_x_, l_w_)")
+    report = connection.ask(file, config=[[BUG, "compile_error"]], limits=WALL)["report"]
+    assert report["status"] == "failed"
+    assert "relu" in report["suspects"]
+    assert not {"mm", "expand"} & set(report["suspects"])
 
 
 def test_exception_of_a_backend(connection: Connection) -> None:

@@ -12,11 +12,11 @@ from torch._dynamo.exc import BackendCompilerFailed
 from torch._inductor.exc import CppCompileError
 from torch.fx.node import Node, _get_qualified_name
 
-from assay.stock.text import FILE, ReproText
+from assay.stock import kernels
+from assay.stock.text import ReproText
 
 LONGEST_MESSAGE = 16_000
 LONGEST_STACK = 16_000
-FRAME_OF_FILE = re.compile(rf'File "{re.escape(FILE)}", line (\d+)')
 COMPILER_ERROR = re.compile(r"\berror: (.+)")
 BELONGS_TO_THE_GRAPH = re.compile(
     r"^ +target: |^While executing |^from user code:|^Set TORCHDYNAMO_VERBOSE", re.MULTILINE
@@ -45,7 +45,7 @@ def describe(error: BaseException, text: ReproText | None = None) -> dict[str, A
     operator = _operator(node, message)
     if operator is not None:
         fields["operator"] = operator
-    if text is not None and (suspects := _suspects(node, operator, text)):
+    if text is not None and (suspects := _suspects(error, node, operator, text)):
         fields["suspects"] = suspects
     return fields
 
@@ -105,13 +105,13 @@ def _operator(node: Node | None, message: str) -> str | None:
     return None
 
 
-def _suspects(node: Node | None, operator: str | None, text: ReproText) -> list[str]:
-    """The file's nodes that the failing one was made of: by its stack, else by its operator."""
-    if node is not None:
-        lines = FRAME_OF_FILE.findall(node.meta.get("stack_trace") or "")
-        names = [text.lines[int(line)] for line in lines if int(line) in text.lines]
-        if names:
-            return list(dict.fromkeys(names))
+def _suspects(
+    error: BaseException, node: Node | None, operator: str | None, text: ReproText
+) -> list[str]:
+    """The file's nodes that the failing node or kernel was made of."""
+    stacks = kernels.stacks(error) if node is None else [node.meta.get("stack_trace") or ""]
+    if names := text.nodes_in("\n".join(stacks)):
+        return names
     return [
         name for name, target in text.calls.items() if operator is not None and target == operator
     ]

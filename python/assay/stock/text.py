@@ -20,6 +20,7 @@ import torch
 from assay.stock import targets
 
 FILE = "<trial>"
+FRAME_OF_FILE = re.compile(rf'File "{re.escape(FILE)}", line (\d+)')
 
 # Names that stock PyTorch writes into its files, some without importing them.
 GLOBALS: dict[str, Any] = {
@@ -70,6 +71,16 @@ class ReproText:
     # For the nodes of the main graph: line and target of each by its name.
     lines: dict[int, str] = field(default_factory=dict)
     calls: dict[str, str] = field(default_factory=dict)
+
+    def nodes_in(self, stack: str) -> list[str]:
+        """The nodes whose lines are in a stack (or in several)."""
+        lines = [int(line) for line in FRAME_OF_FILE.findall(stack)]
+        return list(dict.fromkeys(self.lines[line] for line in lines if line in self.lines))
+
+    def stack_of(self, name: str) -> str:
+        """A stack that has only the line of a node."""
+        [line] = [line for line, node in self.lines.items() if node == name]
+        return f'  File "{FILE}", line {line}, in forward\n'
 
     @property
     def forward(self) -> ast.FunctionDef:

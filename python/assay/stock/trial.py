@@ -7,6 +7,7 @@ import copy
 import functools
 import json
 import logging
+import operator
 import os
 import re
 import warnings
@@ -189,17 +190,29 @@ class Trial:
         """The steps of a trial; the difference, if accuracy was asked for and there is one."""
         raise NotImplementedError
 
+    def run_eagerly(self) -> Any:
+        """What the program itself gives."""
+        raise NotImplementedError
+
     def compare(
         self, expected: Any, result: Any, reference: Any, *, ignore_non_fp: bool
     ) -> accuracy.Difference | None:
         self.report.stage("compare")
-        return accuracy.compare(
-            expected,
-            result,
-            reference,
+        compare = functools.partial(
+            accuracy.compare,
+            reference=reference,
             tolerance=torch._dynamo.config.repro_tolerance,
             ignore_non_fp=ignore_non_fp,
         )
+        found = compare(expected, result)
+        if found is not None:
+            # A program that gives other numbers each time proves nothing about a compiler.
+            with _invalid_if_it_fails(), self.mode():
+                again = self.run_eagerly()
+                itself = compare(expected, again) or compare(again, expected)
+            if itself is not None:
+                raise Invalid(f"not repeatable: two eager runs differ in {itself['where']}")
+        return found
 
 
 @contextlib.contextmanager
@@ -239,10 +252,9 @@ class AfterDynamo(Trial):
         if self.checks_accuracy or self.request.get("eager", True):
             self.report.stage("eager")
             with _invalid_if_it_fails(), self.mode():
-                expected = self.run(self.module)
+                expected = self.run_eagerly()
                 if self.checks_accuracy:
                     reference = self.float64()
-                    self.check_eager(expected, reference)
         self.report.stage("compile")
         torch._dynamo.reset()
         compiled = torch._dynamo.optimize(self.staged_compiler())(copy.deepcopy(self.module))
@@ -307,18 +319,8 @@ class AfterDynamo(Trial):
         finally:
             torch.set_grad_enabled(is_grad_enabled)
 
-    def check_eager(self, expected: Any, reference: Any) -> None:
-        """A program that disagrees with itself cannot be compared with."""
-        again = self.run(self.module)
-        found = accuracy.compare(
-            expected,
-            again,
-            reference,
-            tolerance=torch._dynamo.config.repro_tolerance,
-            ignore_non_fp=False,
-        )
-        if found is not None:
-            raise Invalid(f"eager itself failed: {found['kind']} of {found['where']} differ")
+    def run_eagerly(self) -> Any:
+        return self.run(self.module)
 
 
 # --- After aot ------------------------------------------------------------------------------------
@@ -336,7 +338,7 @@ class AfterAot(Trial):
             with _invalid_if_it_fails():
                 expected = reference = None
                 if self.checks_accuracy or self.request.get("eager", True):
-                    expected = self.eager()
+                    expected = self.run_eagerly()
                 graph = self.trace()
                 if self.checks_accuracy:
                     reference = self.float64(graph)
@@ -353,7 +355,7 @@ class AfterAot(Trial):
             ignore_non_fp = bool(self.request.get("ignore_non_fp")) or not is_strict
             return self.compare(expected, result, reference, ignore_non_fp=ignore_non_fp)
 
-    def eager(self) -> Any:
+    def run_eagerly(self) -> Any:
         inputs = self.inputs()
         self.seed()
         result = self.module(*inputs)
@@ -371,7 +373,21 @@ class AfterAot(Trial):
             raise Invalid("a graph from after aot has no parameters")
         inputs = self.inputs()
         self.seed()
-        return make_fx(self.module, tracing_mode=self.text.tracing_mode)(*inputs)
+        graph = make_fx(self.module, tracing_mode=self.text.tracing_mode)(*inputs)
+        self.note_lines(graph)
+        return graph
+
+    def note_lines(self, graph: torch.fx.GraphModule) -> None:
+        """Traced nodes have no lines. Unless tracing took calls apart, they are the file's."""
+        traced = [
+            node
+            for node in graph.graph.nodes
+            if node.op == "call_function" and node.target is not operator.getitem
+        ]
+        if [f"torch.ops.{node.target}" for node in traced] != list(self.text.calls.values()):
+            return
+        for node, name in zip(traced, self.text.calls, strict=True):
+            node.stack_trace = self.text.stack_of(name)
 
     def compile(self, graph: torch.fx.GraphModule) -> Callable[..., Any]:
         from torch._dynamo.repro.after_aot import _get_compile_args

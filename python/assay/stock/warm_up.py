@@ -26,9 +26,11 @@ def warm_up(backend: str) -> None:
 
     _forbid_progress_threads()
     import assay.stock.trial  # noqa: F401  (loads what trials use)
+    from assay.stock import kernels
 
     lookup_backend(backend)
     if backend == "inductor":
+        kernels.listen()
         with _cache_directory(_machine_directory()) as directory:
             _settle_vector_instructions(directory)
             _compile_something()

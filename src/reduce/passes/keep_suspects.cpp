@@ -1,5 +1,5 @@
-// A failure often names the node it happened in. That call alone, with what it reads as inputs, is
-// tried before anything else.
+// A failure often names the node it happened in, or the few that went into a kernel. These calls
+// alone, with what they read as inputs, are tried before anything else.
 #include <algorithm>
 
 #include "reduce/passes/passes.h"
@@ -8,26 +8,35 @@ namespace assay::reduce {
 
 namespace {
 
-std::optional<Program> propose(const Program& program, std::size_t, std::size_t index,
+// So many are tried one by one; of more, all together.
+constexpr std::size_t kFew = 4;
+
+std::optional<Program> propose(const Program& program, std::size_t round, std::size_t index,
                                repro::ContentStore&) {
-  const graph::Node* suspect = program.graph->find(program.suspects[index]);
-  if (suspect == nullptr || count_calls(*program.graph) == 1) return std::nullopt;
+  const auto is_named = [&](const graph::Node* node) {
+    const auto found = std::ranges::find(program.suspects, node->name());
+    if (found == program.suspects.end()) return false;
+    return round == 0 || found == program.suspects.begin() + static_cast<std::ptrdiff_t>(index);
+  };
+  std::set<const graph::Node*> kept;
   for (const Atom& atom : atoms(*program.graph)) {
-    if (std::ranges::find(atom, suspect) != atom.end()) {
-      return keep_calls(program, {atom.begin(), atom.end()});
-    }
+    if (std::ranges::any_of(atom, is_named)) kept.insert(atom.begin(), atom.end());
   }
-  return std::nullopt;
+  if (kept.empty() || kept.size() == count_calls(*program.graph)) return std::nullopt;
+  return keep_calls(program, kept);
 }
 
 }  // namespace
 
 Pass keep_suspects() {
   return {"suspects",
-          "keep only the call that the failure names",
+          "keep only the calls that the failure names",
           true,
-          &one_round,
-          [](const Program& program, std::size_t) { return program.suspects.size(); },
+          [](const Program&) { return std::size_t{2}; },
+          [](const Program& program, std::size_t round) {
+            if (round == 0) return std::size_t{program.suspects.size() > kFew ? 1U : 0U};
+            return program.suspects.size() > kFew ? 0U : program.suspects.size();
+          },
           &propose};
 }
 

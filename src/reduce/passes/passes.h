@@ -1,6 +1,8 @@
 /// \file The passes, one file each, and what several of them use.
 #pragma once
 
+#include <functional>
+
 #include "reduce/pass.h"
 
 namespace assay::reduce {
@@ -16,6 +18,7 @@ Pass drop_inputs();
 Pass inline_subgraphs();
 Pass substitute_operands();
 Pass cheaper_operators();
+Pass simplify_inputs();
 Pass shrink_shapes();
 Pass simplify_dtypes();
 Pass simplify_arguments();
@@ -28,6 +31,10 @@ std::size_t one_round(const Program& program);
 std::size_t halvings(const Program& program);
 /// And one proposal in each round.
 std::size_t one_proposal(const Program& program, std::size_t round);
+
+/// Applies `map` to the numbers in lists, tuples and slices of all calls' arguments, and to those
+/// of methods such as `view`: they may be sizes.
+void map_sizes(graph::Graph& graph, const std::function<std::int64_t(std::int64_t)>& map);
 
 /// Keeps the calls of these atoms.
 std::optional<Program> keep_atoms(const Program& program, const std::vector<Atom>& atoms,

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 
-#include "graph/rewrite.h"
 #include "reduce/inputs.h"
 #include "reduce/passes/passes.h"
 
@@ -67,29 +66,6 @@ void resize(Program& program, std::size_t input, const std::vector<std::int64_t>
   set_contents(program, input, contents, store);
 }
 
-// A number inside a list or tuple is a size; so are those of methods such as `view` and `expand`.
-graph::Argument map_numbers(const graph::Argument& argument,
-                            const std::function<std::int64_t(std::int64_t)>& map) {
-  if (const auto* number = argument.get_if<std::int64_t>()) return map(*number);
-  const auto mapped = [&] {
-    std::vector<graph::Argument> items;
-    for (const graph::Argument& item : argument.items()) items.push_back(map_numbers(item, map));
-    return items;
-  };
-  if (argument.get_if<graph::List>() != nullptr) return graph::List{mapped()};
-  if (argument.get_if<graph::Tuple>() != nullptr) return graph::Tuple{mapped()};
-  if (argument.get_if<graph::Slice>() != nullptr) return graph::Slice{mapped()};
-  return argument;
-}
-
-void map_calls(graph::Graph& graph, const std::function<std::int64_t(std::int64_t)>& map) {
-  for (graph::Node& node : graph.nodes()) {
-    if (!node.is_call()) continue;
-    graph::map_arguments(
-        node, [&](const graph::Argument& argument) { return map_numbers(argument, map); });
-  }
-}
-
 std::optional<Program> everywhere(const Program& program, std::int64_t size, std::int64_t smaller,
                                   bool multiples, repro::ContentStore& store) {
   const auto map = [&](std::int64_t number) {
@@ -105,7 +81,7 @@ std::optional<Program> everywhere(const Program& program, std::int64_t size, std
     std::ranges::transform(sizes, sizes.begin(), map);
     resize(edit.program(), i, sizes, store);
   }
-  map_calls(edit.graph(), map);
+  map_sizes(edit.graph(), map);
   return edit.finish(false);
 }
 

@@ -1,18 +1,38 @@
 #include <algorithm>
 #include <bit>
 
+#include "graph/rewrite.h"
 #include "reduce/passes/passes.h"
 
 namespace assay::reduce {
+
+namespace {
+
+graph::Argument map_numbers(const graph::Argument& argument,
+                            const std::function<std::int64_t(std::int64_t)>& map) {
+  if (const auto* number = argument.get_if<std::int64_t>()) return map(*number);
+  const auto mapped = [&] {
+    std::vector<graph::Argument> items;
+    for (const graph::Argument& item : argument.items()) items.push_back(map_numbers(item, map));
+    return items;
+  };
+  if (argument.get_if<graph::List>() != nullptr) return graph::List{mapped()};
+  if (argument.get_if<graph::Tuple>() != nullptr) return graph::Tuple{mapped()};
+  if (argument.get_if<graph::Slice>() != nullptr) return graph::Slice{mapped()};
+  return argument;
+}
+
+}  // namespace
 
 std::span<const Pass> all_passes() {
   // Large cuts first: what a failure points at, then halves, then smaller and smaller parts. What
   // makes the remaining calls simpler comes when few are left.
   static const std::vector<Pass> table = {
-      keep_suspects(),     keep_distinct(),       keep_half(),         truncate_suffix(),
-      bisect_prefix(),     delta_debugging(),     drop_outputs(),      drop_inputs(),
-      inline_subgraphs(),  substitute_operands(), cheaper_operators(), simplify_values(),
-      normalise_strides(), shrink_shapes(),       simplify_dtypes(),   simplify_arguments(),
+      keep_suspects(),      keep_distinct(),     keep_half(),           truncate_suffix(),
+      bisect_prefix(),      delta_debugging(),   drop_outputs(),        drop_inputs(),
+      inline_subgraphs(),   simplify_inputs(),   substitute_operands(), cheaper_operators(),
+      simplify_values(),    normalise_strides(), shrink_shapes(),       simplify_dtypes(),
+      simplify_arguments(),
   };
   return table;
 }
@@ -33,6 +53,14 @@ std::size_t halvings(const Program& program) {
 }
 
 std::size_t one_proposal(const Program&, std::size_t) { return 1; }
+
+void map_sizes(graph::Graph& graph, const std::function<std::int64_t(std::int64_t)>& map) {
+  for (graph::Node& node : graph.nodes()) {
+    if (!node.is_call()) continue;
+    graph::map_arguments(
+        node, [&](const graph::Argument& argument) { return map_numbers(argument, map); });
+  }
+}
 
 std::optional<Program> keep_atoms(const Program& program, const std::vector<Atom>& atoms,
                                   std::size_t begin, std::size_t end) {
