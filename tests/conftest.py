@@ -17,6 +17,15 @@ def assay_binary() -> Path:
 
 
 @pytest.fixture(scope="session")
+def stock_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where files of stock PyTorch lie: a model's are written once, for all workers of a run."""
+    base = tmp_path_factory.getbasetemp()
+    root = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "stock"
+    root.mkdir(exist_ok=True)
+    return root
+
+
+@pytest.fixture(scope="session")
 def build_directory(assay_binary: Path) -> Path:
     """The build tree, with the helper binaries of the tests in `bin`."""
     return assay_binary.parents[1]

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,12 +64,10 @@ MODELS = ("mlp_relu", "chain", "bert_relu", "gpt2_relu")
 KINDS = ("compile_error", "accuracy")
 CASES = [
     *(_faulty_backend(model, kind) for model in MODELS for kind in KINDS),
-    *(
-        _faulty_inductor(model, stage, kind)
-        for stage in ("dynamo", "aot")
-        for kind in KINDS
-        for model in MODELS
-    ),
+    # No accuracy here: stock's own check of inductor after dynamo raises (it calls a function of
+    # one list with the list's items), takes that for a pass, and no launcher is written.
+    *(_faulty_inductor(model, "dynamo", "compile_error") for model in MODELS),
+    *(_faulty_inductor(model, "aot", kind) for kind in KINDS for model in MODELS),
 ]
 
 
@@ -197,17 +196,14 @@ def whole(outcome: Outcome) -> float:
     return outcome.seconds + outcome.failing_run
 
 
-def run(binary: Path, only: str = "") -> list[dict[str, Any]]:
-    """One row for each case whose name contains ``only``."""
-    rows = []
+def run(binary: Path, only: str = "") -> Iterator[dict[str, Any]]:
+    """What was measured of each case whose name contains ``only``."""
     for case in CASES:
         if only in case.name:
             with tempfile.TemporaryDirectory() as name:
-                rows.append(measure(case, binary, Path(name)))
-            print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
-    return rows
+                yield measure(case, binary, Path(name))
 
 
 if __name__ == "__main__":
-    BINARY = Path(os.environ["ASSAY_BINARY"])
-    run(BINARY, *sys.argv[1:])
+    for row in run(Path(os.environ["ASSAY_BINARY"]), *sys.argv[1:]):
+        print(json.dumps(row), flush=True)

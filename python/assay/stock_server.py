@@ -93,7 +93,8 @@ def main(arguments: list[str] | None = None) -> None:
     from assay.stock.warm_up import warm_up
 
     warm_up(options.backend)
-    cache.remove_half_built()  # an earlier server may have been killed
+    # An earlier server may have been killed.
+    cache.remove_half_built(Path(os.environ[cache.DIRECTORY]))
     gc.freeze()  # what exists now is not looked at again, so its pages stay shared
     gc.enable()
     try:

@@ -4,6 +4,7 @@
 #include <ATen/core/enum_tag.h>
 
 #include <algorithm>
+#include <array>
 
 #include "aten/convert.h"
 #include "aten/match.h"
@@ -23,12 +24,20 @@ bool writes(const c10::FunctionSchema& schema) {
   });
 }
 
+// Declared as changing nothing, but they update their running statistics.
+constexpr std::array<std::string_view, 7> kWritesStatistics = {"aten::batch_norm",
+                                                               "aten::_batch_norm_impl_index",
+                                                               "aten::native_batch_norm",
+                                                               "aten::cudnn_batch_norm",
+                                                               "aten::miopen_batch_norm",
+                                                               "aten::instance_norm",
+                                                               "aten::batch_norm_update_stats"};
+
 bool is_pure_operator(const c10::OperatorHandle& op) {
   const c10::FunctionSchema& schema = op.schema();
-  // Declared as changing nothing, but it updates its running statistics.
-  if (op.operator_name().name == "aten::native_batch_norm") return false;
   return !schema.returns().empty() && !writes(schema) &&
-         !op.hasTag(at::Tag::nondeterministic_seeded);
+         !op.hasTag(at::Tag::nondeterministic_seeded) &&
+         std::ranges::find(kWritesStatistics, op.operator_name().name) == kWritesStatistics.end();
 }
 
 // Python's operators compute, except the in-place ones.

@@ -12,6 +12,7 @@
 #include "assay/error.h"
 #include "aten/operators.h"
 #include "backends/error.h"
+#include "graph/rewrite.h"
 
 namespace assay::backends {
 
@@ -96,14 +97,8 @@ void add_fault(Graph& graph, Node& node, const Fault& wanted, Node* changed_in_p
     return &mentioned == changed_in_place ? &fault : &mentioned;
   };
   for (auto later = std::next(position, 2); later != graph.nodes().end(); ++later) {
-    std::vector<graph::Argument> args;
-    std::vector<graph::NamedArgument> kwargs;
-    for (const graph::Argument& argument : later->args())
-      args.push_back(argument.map_nodes(replace));
-    for (const graph::NamedArgument& argument : later->kwargs()) {
-      kwargs.push_back({argument.name, argument.value.map_nodes(replace)});
-    }
-    later->set_arguments(std::move(args), std::move(kwargs));
+    graph::map_arguments(
+        *later, [&](const graph::Argument& argument) { return argument.map_nodes(replace); });
   }
 }
 

@@ -17,6 +17,7 @@
 #include "cli/run_report.h"
 #include "graph/print.h"
 #include "observe/observe.h"
+#include "sandbox/report.h"
 
 namespace assay::cli {
 
@@ -121,6 +122,7 @@ int run(const RunCommand& command) {
                     "use a file from before it, e.g. dynamo's minifier_launcher.py");
   }
   const c10::AutoGradMode grad(has_gradients);
+  sandbox::print_node_on_signals(*session.file.graph);
   return run_and_report(session);
 }
 

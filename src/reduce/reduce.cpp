@@ -116,6 +116,9 @@ class Reduction {
         is_only_accuracy || found.verdict == Verdict::accuracy || found.stage == "compare";
     // What gets past the stage that fails need not go further.
     if (!judge_.base().accuracy) judge_.base().until = found.stage;
+    // A kernel that does not compile leaves nothing to share, and trials of the same one would wait
+    // for each other.
+    judge_.base().private_cache = found.stage == "compile";
     original_.suspects = outcome.report.suspects;
     judge_.look_for(found);
     // Again, unless that takes long (the end will show it too): a fault that comes and goes must be

@@ -1,5 +1,10 @@
 #include "reduce/workspace.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 
@@ -63,10 +68,29 @@ void refuse_to_remove_subject(const fs::path& directory, const repro::ReproFile&
 
 }  // namespace
 
+Workspace::Lock::Lock(const fs::path& directory) {
+  fs::create_directories(directory);
+  const fs::path path = directory / ".lock";
+  file_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (file_ < 0) throw UserError(path.string() + ": " + std::strerror(errno));
+  // Of the process alone: forked servers, which may outlive it by a moment, do not have it.
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  whole.l_whence = SEEK_SET;
+  if (fcntl(file_, F_SETLK, &whole) == 0) return;
+  close(file_);
+  throw UserError("another reduction is at work in " + directory.string(),
+                  "wait for it, or choose another directory with --output");
+}
+
+Workspace::Lock::~Lock() { close(file_); }
+
 Workspace::Workspace(fs::path directory, const repro::ReproFile& subject,
                      const std::string& identity, bool restart)
-    : directory_(fs::absolute(std::move(directory))), subject_(subject), store_(directory_) {
-  fs::create_directories(directory_);
+    : directory_(fs::absolute(std::move(directory))),
+      lock_(directory_),
+      subject_(subject),
+      store_(directory_) {
   is_resumed_ = !restart && read_if_there(directory_ / "reduction.json") == identity;
   if (is_resumed_) return;
   clear(subject);

@@ -25,7 +25,7 @@ class Workspace {
  public:
   /// Makes the directory. `identity` says what is being reduced, and how; if another reduction was
   /// done in the directory, or `restart`, what it left is removed. Throws `UserError` if that would
-  /// remove what no reduction made, or the subject itself.
+  /// remove what no reduction made, or the subject itself, or if another process is at work there.
   Workspace(std::filesystem::path directory, const repro::ReproFile& subject,
             const std::string& identity, bool restart);
 
@@ -56,7 +56,20 @@ class Workspace {
   void clear(const repro::ReproFile& subject) const;
   repro::ReproFile make_file(const Program& program, const std::string& save_directory) const;
 
+  /// Held while it lives; the system takes it back from a process that is killed.
+  class Lock {
+   public:
+    explicit Lock(const std::filesystem::path& directory);
+    ~Lock();
+    Lock(const Lock&) = delete;
+    Lock& operator=(const Lock&) = delete;
+
+   private:
+    int file_;
+  };
+
   std::filesystem::path directory_;
+  Lock lock_;
   const repro::ReproFile& subject_;
   repro::ContentStore store_;
   bool is_resumed_ = false;

@@ -25,7 +25,8 @@ void write_all(int pipe, const char* data, std::size_t size) {
   }
 }
 
-int signal_pipe = -1;
+constexpr int kForPeople = -1;
+int signal_pipe = kForPeople;
 const graph::Graph* subject = nullptr;
 
 // Builds one line in a fixed buffer: a signal handler may not allocate.
@@ -48,22 +49,43 @@ class SmallText {
   std::size_t size_ = 0;
 };
 
+void write_report(const graph::Node& node, const graph::Node* origin) {
+  SmallText text;
+  text.add_syntax("{\"node\":\"");
+  text.add(node.name());
+  text.add_syntax("\",\"operator\":\"");
+  text.add((origin == nullptr ? node : *origin).target().name());
+  text.add_syntax("\",\"suspects\":[");
+  if (origin != nullptr) {
+    text.add_syntax("\"");
+    text.add(origin->name());
+    text.add_syntax("\"");
+  }
+  text.add_syntax("]}\n");
+  write_all(signal_pipe, text.data(), text.size());
+}
+
+void write_for_people(int number, const graph::Node& node) {
+  SmallText text;
+  const char* what = sigdescr_np(number);
+  text.add(what == nullptr ? "A deadly signal" : what);
+  text.add(" in ");
+  text.add(node.name());
+  text.add(" (");
+  text.add(node.target().name());
+  text.add_syntax(
+      ")\n  hint: `assay reduce` on the same file finds the smallest program that does this\n");
+  write_all(STDERR_FILENO, text.data(), text.size());
+}
+
 void on_signal(int number) {
   if (const graph::Node* node = aten::current_node) {
-    SmallText text;
-    text.add_syntax("{\"node\":\"");
-    text.add(node->name());
     const graph::Node* origin = find_origin(*subject, node->name(), node->meta.provenance);
-    text.add_syntax("\",\"operator\":\"");
-    text.add((origin == nullptr ? node : origin)->target().name());
-    text.add_syntax("\",\"suspects\":[");
-    if (origin != nullptr) {
-      text.add_syntax("\"");
-      text.add(origin->name());
-      text.add_syntax("\"");
+    if (signal_pipe == kForPeople) {
+      write_for_people(number, origin == nullptr ? *node : *origin);
+    } else {
+      write_report(*node, origin);
     }
-    text.add_syntax("]}\n");
-    write_all(signal_pipe, text.data(), text.size());
   }
   signal(number, SIG_DFL);
   sigset_t only;
@@ -71,6 +93,24 @@ void on_signal(int number) {
   sigaddset(&only, number);
   raise(number);
   sigprocmask(SIG_UNBLOCK, &only, nullptr);
+}
+
+void handle_signals(int pipe, const graph::Graph& graph) {
+  signal_pipe = pipe;
+  subject = &graph;
+  // An overflowing stack leaves no room for a handler on it.
+  static std::array<char, 1 << 16> stack;
+  stack_t alternate{};
+  alternate.ss_sp = stack.data();
+  alternate.ss_size = stack.size();
+  sigaltstack(&alternate, nullptr);
+  struct sigaction action {};
+  action.sa_handler = &on_signal;
+  action.sa_flags = SA_ONSTACK;
+  for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) {
+    sigaction(number, &action, nullptr);
+  }
+  if (pipe != kForPeople) sigaction(SIGTERM, &action, nullptr);
 }
 
 }  // namespace
@@ -83,21 +123,8 @@ void ReportPipe::send(const nlohmann::json& piece) const {
 
 void ReportPipe::stage(std::string_view name) const { send({{"stage", name}}); }
 
-void report_node_on_signals(int pipe, const graph::Graph& graph) {
-  signal_pipe = pipe;
-  subject = &graph;
-  // An overflowing stack leaves no room for a handler on it.
-  static std::array<char, 1 << 16> stack;
-  stack_t alternate{};
-  alternate.ss_sp = stack.data();
-  alternate.ss_size = stack.size();
-  sigaltstack(&alternate, nullptr);
-  struct sigaction action {};
-  action.sa_handler = &on_signal;
-  action.sa_flags = SA_ONSTACK;
-  for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTERM}) {
-    sigaction(number, &action, nullptr);
-  }
-}
+void report_node_on_signals(int pipe, const graph::Graph& graph) { handle_signals(pipe, graph); }
+
+void print_node_on_signals(const graph::Graph& graph) { handle_signals(kForPeople, graph); }
 
 }  // namespace assay::sandbox

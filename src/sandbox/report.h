@@ -27,4 +27,7 @@ class ReportPipe {
 /// process as it would have.
 void report_node_on_signals(int pipe, const graph::Graph& graph);
 
+/// The same for people, on standard error: "Segmentation fault in relu (torch.relu)".
+void print_node_on_signals(const graph::Graph& graph);
+
 }  // namespace assay::sandbox

@@ -65,6 +65,7 @@ json to_json(const Trial& trial) {
           {"until", trial.until},
           {"ignore_non_fp", trial.ignore_non_fp},
           {"autocast", trial.autocast},
+          {"private_cache", trial.private_cache},
           {"inject", trial.inject},
           {"seed", trial.seed},
           {"config", std::move(config)},
@@ -92,6 +93,7 @@ Trial trial_from_json(const json& object) {
   read(object, "until", trial.until);
   read(object, "ignore_non_fp", trial.ignore_non_fp);
   read(object, "autocast", trial.autocast);
+  read(object, "private_cache", trial.private_cache);
   read(object, "inject", trial.inject);
   read(object, "seed", trial.seed);
   if (const auto config = object.find("config"); config != object.end()) {

@@ -48,6 +48,8 @@ struct Trial {
   /// For stock's stack: settings as (name, JSON value), and Python lines to execute first.
   std::vector<std::pair<std::string, std::string>> config = {};
   std::string setup;
+  /// Compiled kernels are shared with the worker's own trials only (stock's stack).
+  bool private_cache = false;
   /// A shell command that is given the file's name and judges it, instead of a backend.
   std::string command;
   Limits limits = {};

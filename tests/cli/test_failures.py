@@ -71,3 +71,14 @@ def test_json_describes_the_failure(tmp_path: Path) -> None:
         "stack": [{"file": "model.py", "line": 7, "function": "forward", "text": "y = x @ x"}],
     }
     assert report["inputs"]["original"] is False
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"), [("segfault", "Segmentation fault"), ("abort", "Aborted")]
+)
+def test_a_crash_says_where(fault: str, words: str, tmp_path: Path) -> None:
+    file = graph_file(tmp_path, "y = torch.sin(x)\nz = torch.relu(y)\nreturn (z,)")
+    result = assay("run", file, "--backend", "aot_eager", "--inject", f"relu:{fault}")
+    assert result.code < 0  # by the signal, as without us
+    assert f"{words} in z (torch.relu)\n" in result.err
+    assert "hint: `assay reduce`" in result.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import signal
 import subprocess
 import time
@@ -297,6 +298,17 @@ def test_what_no_reduction_made_is_not_removed(file: Path, tmp_path: Path) -> No
     (mine / "storages" / "precious").write_text("data")
     check_refused(assay("reduce", file, *FAULT, "--output", mine), "would be overwritten")
     assert (mine / "storages" / "precious").read_text() == "data"
+
+
+def test_two_reductions_do_not_share_a_directory(file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    with (out / ".lock").open("w") as lock:
+        fcntl.lockf(lock, fcntl.LOCK_EX)
+        check_refused(
+            assay("reduce", file, *FAULT, "--output", out), "another reduction is at work"
+        )
+    assert assay("reduce", file, *FAULT, "--output", out).code == 0
 
 
 def test_no_contents_are_left_that_nobody_needs(file: Path) -> None:

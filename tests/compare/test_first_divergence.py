@@ -65,10 +65,10 @@ def named_by_search(code: str, suspect: str, inputs: list[Any]) -> str | None:
     return None if found is None else found.node
 
 
-def check_placements(model: str, file: str, fault: str, count: int, root: Path) -> None:
+def check_placements(model: str, file: str, fault: str, count: int, stock_root: Path) -> None:
     """Make single calls faulty, and see whether they are named."""
-    ensure_files(model, root)
-    repro = assay.load(root / model / file)
+    ensure_files(model, stock_root)
+    repro = assay.load(stock_root / model / file)
     inputs, _ = repro.inputs()
     values = values_of(repro.code, repro.inputs()[0])
     nodes = [node for node, value in values.items() if is_visible(value, fault)]
@@ -86,23 +86,23 @@ def check_placements(model: str, file: str, fault: str, count: int, root: Path) 
 
 
 @pytest.mark.parametrize(("model", "file"), GRAPHS)
-def test_the_faulty_call_is_named(model: str, file: str, root: Path) -> None:
+def test_the_faulty_call_is_named(model: str, file: str, stock_root: Path) -> None:
     """More than a hundred placements in all."""
-    check_placements(model, file, FAULT, 15, root)
+    check_placements(model, file, FAULT, 15, stock_root)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("model", "file"), GRAPHS)
 @pytest.mark.parametrize("fault", [FAULT, SMALL_FAULT], ids=["large", "small"])
-def test_a_hundred_placements_in_each(model: str, file: str, fault: str, root: Path) -> None:
-    check_placements(model, file, fault, 100, root)
+def test_a_hundred_placements_in_each(model: str, file: str, fault: str, stock_root: Path) -> None:
+    check_placements(model, file, fault, 100, stock_root)
 
 
 @pytest.mark.parametrize(("model", "file"), GRAPHS)
-def test_rounding_is_not_blamed(model: str, file: str, root: Path) -> None:
+def test_rounding_is_not_blamed(model: str, file: str, stock_root: Path) -> None:
     """Neither a graph that is right, nor one in which every value is off by a little."""
-    ensure_files(model, root)
-    repro = assay.load(root / model / file)
+    ensure_files(model, stock_root)
+    repro = assay.load(stock_root / model / file)
     inputs, _ = repro.inputs()
     assert named_by_search(repro.code, repro.code, inputs) is None
     rounded = repro.code

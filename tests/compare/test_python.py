@@ -65,9 +65,9 @@ def test_a_misspelt_option() -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_backends_agree_with_eager(name: str, root: Path) -> None:
-    for file in ensure_files(name, root):
-        repro = assay.load(root / name / file.file)
+def test_backends_agree_with_eager(name: str, stock_root: Path) -> None:
+    for file in ensure_files(name, stock_root):
+        repro = assay.load(stock_root / name / file.file)
         if repro.stage != "after_dynamo":
             continue
         inputs, _ = repro.inputs()
@@ -77,10 +77,10 @@ def test_backends_agree_with_eager(name: str, root: Path) -> None:
 
 
 @pytest.mark.parametrize("name", MODELS[:-1])
-def test_a_wrong_backward_is_found(name: str, root: Path) -> None:
+def test_a_wrong_backward_is_found(name: str, stock_root: Path) -> None:
     """Right results whose gradients are those of something else."""
-    for file in ensure_files(name, root):
-        repro = assay.load(root / name / file.file)
+    for file in ensure_files(name, stock_root):
+        repro = assay.load(stock_root / name / file.file)
         if repro.stage != "after_dynamo":
             continue
         inputs, _ = repro.inputs()

@@ -4,22 +4,12 @@ from __future__ import annotations
 
 import functools
 import itertools
-import sys
-import types
-import unittest
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch.fx.node import _get_qualified_name
-
-# PyTorch's test helpers import a package that only their own test cases need.
-if "expecttest" not in sys.modules:
-    stub = types.ModuleType("expecttest")
-    stub.TestCase = unittest.TestCase  # type: ignore[attr-defined]
-    sys.modules["expecttest"] = stub
-
 from torch.testing._internal.common_methods_invocations import op_db
 
 __all__ = ["Spelling", "op_db", "samples", "spellings"]

@@ -23,46 +23,41 @@ from stock.models import MODELS
 NAMES = [name for name, model in MODELS.items() if not model.large]
 
 
-@pytest.fixture(scope="session")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("stock")
-
-
-def runnable_files(name: str, root: Path) -> list[StockFile]:
+def runnable_files(name: str, stock_root: Path) -> list[StockFile]:
     """The files that stock PyTorch itself can run."""
-    return [file for file in ensure_files(name, root) if file.expected is not None]
+    return [file for file in ensure_files(name, stock_root) if file.expected is not None]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_results_equal_stock_eager(name: str, root: Path) -> None:
-    for file in runnable_files(name, root):
-        path = root / name / file.file
-        expected = torch.load(root / name / str(file.expected))
+def test_results_equal_stock_eager(name: str, stock_root: Path) -> None:
+    for file in runnable_files(name, stock_root):
+        path = stock_root / name / file.file
+        expected = torch.load(stock_root / name / str(file.expected))
         assert_identical(assay.load(path).run(), expected, f"{name}/{file.file}")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_inputs_change_as_in_stock_eager(name: str, root: Path) -> None:
-    for file in runnable_files(name, root):
+def test_inputs_change_as_in_stock_eager(name: str, stock_root: Path) -> None:
+    for file in runnable_files(name, stock_root):
         if file.inputs_after is None:
             continue
-        repro = assay.load(root / name / file.file)
+        repro = assay.load(stock_root / name / file.file)
         inputs, _ = repro.inputs()
         torch.manual_seed(0)
         with torch.set_grad_enabled(repro.stage != "after_aot"):
             repro.run_with(inputs)
-        after = torch.load(root / name / file.inputs_after)
+        after = torch.load(stock_root / name / file.inputs_after)
         assert_identical(inputs, after, f"inputs of {name}/{file.file}")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_assay_prints_runs_under_stock(name: str, root: Path) -> None:
-    for file in runnable_files(name, root):
-        repro = assay.load(root / name / file.file)
-        printed = root / name / f"printed_{file.file}"
+def test_what_assay_prints_runs_under_stock(name: str, stock_root: Path) -> None:
+    for file in runnable_files(name, stock_root):
+        repro = assay.load(stock_root / name / file.file)
+        printed = stock_root / name / f"printed_{file.file}"
         printed.write_text(repro.text)
         assert assay.load(printed).text == repro.text, "reading it back changes it"
-        expected = torch.load(root / name / str(file.expected))
+        expected = torch.load(stock_root / name / str(file.expected))
         results = run_file(printed, file.kind, file.save_dir)
         assert_identical(results.outputs, expected, f"{name}/{printed.name}")
 
@@ -70,14 +65,14 @@ def test_what_assay_prints_runs_under_stock(name: str, root: Path) -> None:
 @pytest.mark.parametrize("name", ["linear_layernorm_relu", "gpt2_small"])
 @pytest.mark.parametrize("direction", ["forward", "backward"])
 def test_assay_run_gives_stock_eagers_outputs(
-    name: str, direction: str, root: Path, tmp_path: Path, assay_binary: Path
+    name: str, direction: str, stock_root: Path, tmp_path: Path, assay_binary: Path
 ) -> None:
     """The same through the command, in a process without Python."""
-    ensure_files(name, root)
-    file = root / name / f"{direction}_runnable.py"
+    ensure_files(name, stock_root)
+    file = stock_root / name / f"{direction}_runnable.py"
     output = tmp_path / "results.pt"
     subprocess.run([assay_binary, "run", file, "--output", output], check=True, capture_output=True)
-    expected = torch.load(root / name / f"{direction}_runnable.expected.pt")
+    expected = torch.load(stock_root / name / f"{direction}_runnable.expected.pt")
     assert_identical(torch.load(output), expected, f"{name}/{file.name}")
 
 
@@ -102,10 +97,10 @@ def step(program: Callable[..., Any], inputs: list[Any]) -> tuple[Any, list[torc
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_aot_eager_trains_as_eager(name: str, root: Path) -> None:
+def test_aot_eager_trains_as_eager(name: str, stock_root: Path) -> None:
     """The graphs Dynamo captures, differentiated ahead of time."""
-    for file in runnable_files(name, root):
-        repro = assay.load(root / name / file.file)
+    for file in runnable_files(name, stock_root):
+        repro = assay.load(stock_root / name / file.file)
         if repro.stage != "after_dynamo":
             continue
         graph = assay.parse(repro.code)
@@ -118,8 +113,8 @@ def test_aot_eager_trains_as_eager(name: str, root: Path) -> None:
             assert_identical(ours, eager, f"{name}/{file.file}")
 
 
-def test_a_missing_subgraph_is_explained(root: Path) -> None:
-    files = ensure_files("higher_order", root)
-    repro = assay.load(root / "higher_order" / files[0].file)
+def test_a_missing_subgraph_is_explained(stock_root: Path) -> None:
+    files = ensure_files("higher_order", stock_root)
+    repro = assay.load(stock_root / "higher_order" / files[0].file)
     with pytest.raises(assay.UserError, match="the body of the subgraph 'true_graph_0' is not in"):
         repro.run()

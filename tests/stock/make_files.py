@@ -29,6 +29,7 @@ from __future__ import annotations
 import argparse
 import ast
 import contextlib
+import fcntl
 import io
 import json
 import logging
@@ -331,9 +332,11 @@ def make_files(name: str, directory: Path, *, relative: bool = False) -> list[St
 def ensure_files(name: str, root: Path) -> list[StockFile]:
     """The files of the model in ``root / name``, written there unless this torch already did."""
     manifest = root / name / "manifest.json"
-    if manifest.exists() and json.loads(manifest.read_text())["torch"] == torch.__version__:
-        return read_manifest(root / name)
-    return make_files(name, root / name)
+    with (root / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another process may be at it
+        if manifest.exists() and json.loads(manifest.read_text())["torch"] == torch.__version__:
+            return read_manifest(root / name)
+        return make_files(name, root / name)
 
 
 def read_manifest(directory: Path) -> list[StockFile]:

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+DIRECTORY = "TORCHINDUCTOR_CACHE_DIR"  # the variable that names the cache
 BUILDING = "_CxxBuild"  # inductor's directory beside a result, while it is built
 SOURCES = {".cpp", ".h"}
 
 
-def remove_half_built() -> list[Path]:
+def remove_half_built(cache: Path) -> list[Path]:
     """Remove the results of builds that nobody is at any more; returns them."""
     from torch._inductor.codecache import _HEADER_DIR
 
-    cache = Path(os.environ["TORCHINDUCTOR_CACHE_DIR"])
     headers = Path(_HEADER_DIR)
     removed = []
     for directory, locks in ((cache, cache / "locks"), (headers.parent, headers / "locks")):

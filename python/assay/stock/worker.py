@@ -111,9 +111,10 @@ class Worker:
     def __init__(self, connection: socket.socket, seconds: float) -> None:
         self.connection = connection
         self.seconds = seconds
-        cache_directory = Path(os.environ["TORCHINDUCTOR_CACHE_DIR"])
-        cache_directory.mkdir(parents=True, exist_ok=True)
-        self.directory = tempfile.mkdtemp(prefix="trials_", dir=cache_directory)
+        self.cache = Path(os.environ[cache.DIRECTORY])
+        self.cache.mkdir(parents=True, exist_ok=True)
+        self.directory = tempfile.mkdtemp(prefix="trials_", dir=self.cache)
+        self.own_cache = Path(self.directory, "cache")
 
     def run(self) -> None:
         """Say that we are ready, then answer one request after the other."""
@@ -169,12 +170,19 @@ class Worker:
                 self._be_the_trial(request, limits, output, report, temporary)
             output.close_sink()
             report.close_sink()
-            return self._watch(pid, limits, output, report, start)
+            answer = self._watch(pid, limits, output, report, start)
+            if answer["exit"] != 0:
+                cache.remove_half_built(self._cache(request))
+            return answer
         finally:
             for pipe in (output, report):
                 pipe.close_sink()
                 pipe.close()
             shutil.rmtree(temporary, ignore_errors=True)
+
+    def _cache(self, request: Json) -> Path:
+        """Where the trial keeps its kernels."""
+        return self.own_cache if request.get("private_cache") else self.cache
 
     def _be_the_trial(
         self, request: Json, limits: Limits, output: Pipe, report: Pipe, temporary: Path
@@ -191,6 +199,7 @@ class Worker:
                 os.dup2(fd, number)
             faulthandler.enable(2)
             tempfile.tempdir = os.environ["TMPDIR"] = str(temporary)
+            os.environ[cache.DIRECTORY] = str(self._cache(request))
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             if limits.memory is not None:
                 space = process.virtual_bytes() + limits.memory
@@ -262,8 +271,6 @@ class Worker:
         if is_abandoned:
             raise Abandoned
         code = os.waitstatus_to_exitcode(status)
-        if code != 0:
-            cache.remove_half_built()
         return {
             "exit": code if code >= 0 else None,
             "signal": -code if code < 0 else None,
