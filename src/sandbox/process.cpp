@@ -78,15 +78,18 @@ std::uint64_t address_space() {
   return pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-void limit_memory(std::uint64_t bytes) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  (void)bytes;  // the sanitizers' shadow memory fills the address space
+constexpr bool kCanLimitMemory = false;  // the sanitizers' shadow memory fills the address space
 #else
+constexpr bool kCanLimitMemory = true;
+#endif
+
+void limit_memory(std::uint64_t bytes) {
+  if (!kCanLimitMemory) return;
   rlimit limit{};
   getrlimit(RLIMIT_AS, &limit);
   limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, address_space() + bytes);
   setrlimit(RLIMIT_AS, &limit);
-#endif
 }
 
 // What the body throws must not unwind into the frames of the parent, of which this is a copy: it
