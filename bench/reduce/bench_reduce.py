@@ -14,6 +14,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -114,16 +115,19 @@ def _calls(repro: Path) -> int:
 def run_stock(case: Case, launcher: Path, directory: Path) -> Outcome:
     (directory / "repro.py").unlink(missing_ok=True)
     begin = time.monotonic()
+    minifier = subprocess.Popen(
+        [sys.executable, launcher, "minify"],
+        cwd=directory,
+        env=_environment(case, directory),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
     try:
-        subprocess.run(
-            [sys.executable, launcher, "minify"],
-            cwd=directory,
-            env=_environment(case, directory),
-            capture_output=True,
-            timeout=LIMIT_S,
-            check=False,
-        )
+        minifier.wait(LIMIT_S)
     except subprocess.TimeoutExpired:
+        os.killpg(minifier.pid, signal.SIGKILL)  # with its queries, which are processes too
+        minifier.wait()
         return Outcome(LIMIT_S, None)
     repro = directory / "repro.py"
     return Outcome(time.monotonic() - begin, _calls(repro) if repro.exists() else None)
@@ -200,7 +204,7 @@ def run(binary: Path, only: str = "") -> Iterator[dict[str, Any]]:
     """What was measured of each case whose name contains ``only``."""
     for case in CASES:
         if only in case.name:
-            with tempfile.TemporaryDirectory() as name:
+            with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
                 yield measure(case, binary, Path(name))
 
 
