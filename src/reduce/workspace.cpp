@@ -30,6 +30,7 @@ std::string read_if_there(const fs::path& path) {
 std::vector<graph::SizeExpr> evaluated(const std::vector<graph::SizeExpr>& sizes,
                                        const graph::SymbolValues& symbols) {
   std::vector<graph::SizeExpr> numbers;
+  numbers.reserve(sizes.size());
   for (const graph::SizeExpr& size : sizes) numbers.emplace_back(size.evaluate(symbols));
   return numbers;
 }
@@ -85,9 +86,9 @@ Workspace::Lock::Lock(const fs::path& directory) {
 
 Workspace::Lock::~Lock() { close(file_); }
 
-Workspace::Workspace(fs::path directory, const repro::ReproFile& subject,
+Workspace::Workspace(const fs::path& directory, const repro::ReproFile& subject,
                      const std::string& identity, bool restart)
-    : directory_(fs::absolute(std::move(directory))),
+    : directory_(fs::absolute(directory)),
       lock_(directory_),
       subject_(subject),
       store_(directory_) {

@@ -26,7 +26,7 @@ class Workspace {
   /// Makes the directory. `identity` says what is being reduced, and how; if another reduction was
   /// done in the directory, or `restart`, what it left is removed. Throws `UserError` if that would
   /// remove what no reduction made, or the subject itself, or if another process is at work there.
-  Workspace(std::filesystem::path directory, const repro::ReproFile& subject,
+  Workspace(const std::filesystem::path& directory, const repro::ReproFile& subject,
             const std::string& identity, bool restart);
 
   const std::filesystem::path& directory() const { return directory_; }
