@@ -124,6 +124,7 @@ int run_isolated(RunCommand command) {
       is_stock ? start_stock_server(scratch, command.backend) : sandbox::fork_server(), 1);
   if (is_stock && !command.json) (void)std::fprintf(stderr, "starting stock PyTorch ...\n");
   say_what_is_missing(file, command);
+  trial.repeat_eager = command.accuracy;
   const Outcome outcome = pool.run(trial);
   const Signature signature = sandbox::classify(outcome);
   print_verdict(command, signature, outcome);

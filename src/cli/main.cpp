@@ -290,8 +290,8 @@ int run_command(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   const int code = run_command(argc, argv);
-#ifdef __SANITIZE_ADDRESS__
-  return code;  // so that leaks are looked for
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return code;  // what they have found they say at a normal exit
 #else
   // libtorch takes a tenth of a second to unregister its operators.
   (void)std::fflush(nullptr);

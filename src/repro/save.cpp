@@ -1,5 +1,4 @@
 #include "repro/save.h"
-#include "graph/rewrite.h"
 
 #include <ATen/autocast_mode.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include <fstream>
 
 #include "assay/error.h"
+#include "graph/rewrite.h"
 #include "repro/content_store.h"
 #include "repro/header.h"
 #include "repro/write.h"

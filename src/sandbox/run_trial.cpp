@@ -193,7 +193,25 @@ class TrialRun {
       return runner.run(std::move(inputs), describing(*file_.graph));
     };
     compare::Results results = compare::run_fwd_maybe_bwd(run, inputs_, !has_backward());
-    if (trial_.accuracy) eager_ = std::move(results);
+    if (!trial_.accuracy) return;
+    eager_ = std::move(results);
+    if (!trial_.repeat_eager) return;
+    const compare::TwoModels itself =
+        compare::same_two_models(*file_.graph, run, inputs_, comparison_options(), &*eager_);
+    if (!itself.same()) {
+      throw std::runtime_error("not repeatable: two eager runs differ in " +
+                               itself.comparison.where + ": " + itself.comparison.message);
+    }
+  }
+
+  compare::TwoModelsOptions comparison_options() const {
+    compare::TwoModelsOptions options;
+    options.only_forward = !has_backward();
+    // As stock: after autograd only floating point counts, unless the check is to be strict.
+    options.same.ignore_non_fp =
+        trial_.ignore_non_fp || (!has_gradients_ && !trial_.strict_accuracy);
+    options.seed = trial_.seed;
+    return options;
   }
 
   void analyze() {
@@ -219,12 +237,7 @@ class TrialRun {
   }
 
   void compare(const backends::Callable& compiled) {
-    compare::TwoModelsOptions options;
-    options.only_forward = !has_backward();
-    // As stock: after autograd only floating point counts, unless the check is to be strict.
-    options.same.ignore_non_fp =
-        trial_.ignore_non_fp || (!has_gradients_ && !trial_.strict_accuracy);
-    options.seed = trial_.seed;
+    const compare::TwoModelsOptions options = comparison_options();
     if (!eager_) enter("eager");
     const auto run = [&](std::vector<Value> inputs) {
       enter("run");

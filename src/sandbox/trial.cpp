@@ -61,6 +61,7 @@ json to_json(const Trial& trial) {
           {"accuracy", trial.accuracy},
           {"strict", trial.strict_accuracy},
           {"eager", trial.eager},
+          {"repeat_eager", trial.repeat_eager},
           {"backward", trial.backward},
           {"until", trial.until},
           {"ignore_non_fp", trial.ignore_non_fp},
@@ -89,6 +90,7 @@ Trial trial_from_json(const json& object) {
   read(object, "accuracy", trial.accuracy);
   read(object, "strict", trial.strict_accuracy);
   read(object, "eager", trial.eager);
+  read(object, "repeat_eager", trial.repeat_eager);
   read(object, "backward", trial.backward);
   read(object, "until", trial.until);
   read(object, "ignore_non_fp", trial.ignore_non_fp);

@@ -37,7 +37,9 @@ struct Trial {
   std::string backend = "eager";
   bool accuracy = false;  ///< Compare with eager too.
   bool strict_accuracy = false;
-  bool eager = true;     ///< A candidate that fails eagerly is invalid.
+  bool eager = true;  ///< A candidate that fails eagerly is invalid.
+  /// With accuracy: eager is compared with itself first, and not only where results differ.
+  bool repeat_eager = false;
   bool backward = true;  ///< Where something requires grad.
   /// The stage in which the failure is looked for: what gets past it passes. Empty: to the end.
   std::string until;

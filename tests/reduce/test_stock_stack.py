@@ -79,6 +79,8 @@ def test_inductors_faults_in_all_models(
     model: str, stage: str, kind: str, stock_root: Path, tmp_path: Path
 ) -> None:
     check(model, stage, kind, stock_root, tmp_path)
+    repro = tmp_path / "out" / "repro.py"
+    assert assay("run", repro, *STOCK, "--accuracy", env=ENV, timeout=300).code == 1
 
 
 def test_when_every_trial_is_killed_nothing_is_written(stock_root: Path, tmp_path: Path) -> None:

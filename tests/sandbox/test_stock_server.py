@@ -152,6 +152,24 @@ def test_eager_failure_is_invalid(connection: Connection) -> None:
     assert report["type"] == "IndexError"
 
 
+def test_eager_is_compared_with_itself_before_the_compiler_runs(connection: Connection) -> None:
+    setup = backend("raise KeyError('lost')")
+    setup += "import itertools; relu, n = torch.relu, itertools.count()\n"
+    setup += "torch.relu = lambda x: relu(x) + 10 ** next(n)\n"
+    asked = {"backend": "mine", "setup": setup, "accuracy": True, "limits": WALL}
+    assert connection.ask(AFTER_DYNAMO, **asked)["report"]["status"] == "failed"
+    report = connection.ask(AFTER_DYNAMO, repeat_eager=True, **asked)["report"]
+    assert (report["status"], report["stage"]) == ("invalid", "eager")
+    assert "not repeatable" in report["message"]
+
+
+def test_calls_on_one_line_are_no_fault(connection: Connection) -> None:
+    file = AFTER_AOT.replace(";  x = None\n        relu", "; relu")
+    assert file != AFTER_AOT
+    report = connection.ask(file, backend="inductor", limits=WALL)["report"]
+    assert report["status"] == "passed", report
+
+
 def test_syntax_error_is_invalid(connection: Connection) -> None:
     report = connection.ask("class <lambda>:", limits=WALL)["report"]
     assert (report["status"], report["stage"], report["type"]) == ("invalid", "load", "SyntaxError")

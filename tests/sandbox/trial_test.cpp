@@ -23,6 +23,7 @@ TEST(TrialJson, ATrialArrivesAsItWas) {
   trial.backward = false;
   trial.ignore_non_fp = true;
   trial.autocast = true;
+  trial.repeat_eager = true;
   trial.private_cache = true;
   trial.inject = "relu:abort";
   trial.seed = 0xFFFFFFFFFFFFFFFF;

@@ -21,10 +21,12 @@ _stacks: dict[str, list[str]] = {}  # of the nodes of every kernel
 
 
 def listen() -> None:
-    """From now on, note what kernels are made of."""
+    """From now on, note what kernels are made of; nothing where this PyTorch does not tell."""
     from torch._inductor.codegen import cpp
 
-    tell = cpp.set_kernel_post_grad_provenance_tracing
+    tell = getattr(cpp, "set_kernel_post_grad_provenance_tracing", None)
+    if tell is None:
+        return
 
     def note_and_tell(schedule: Any, kernel: str, *arguments: Any, **options: Any) -> Any:
         with contextlib.suppress(AttributeError, TypeError):  # it is not ours to rely on
@@ -37,10 +39,9 @@ def listen() -> None:
 def stacks(error: BaseException) -> list[str]:
     """The stacks of the nodes in the kernel that could not be compiled, or that raised."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if frame.lineno is None or not _is_generated(frame.filename):
-            continue
-        found = KERNEL.match(Path(frame.filename).read_text().splitlines()[frame.lineno - 1])
-        return _stacks.get(found[1], []) if found else []
+        if _is_generated(frame.filename):
+            found = KERNEL.match(frame.line or "")
+            return _stacks.get(found[1], []) if found else []
     return []
 
 

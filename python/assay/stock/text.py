@@ -78,9 +78,9 @@ class ReproText:
         return list(dict.fromkeys(self.lines[line] for line in lines if line in self.lines))
 
     def stack_of(self, name: str) -> str:
-        """A stack that has only the line of a node."""
-        [line] = [line for line, node in self.lines.items() if node == name]
-        return f'  File "{FILE}", line {line}, in forward\n'
+        """A stack that has only the line of a node; empty for one that is not the first there."""
+        lines = [line for line, node in self.lines.items() if node == name]
+        return "".join(f'  File "{FILE}", line {line}, in forward\n' for line in lines)
 
     @property
     def forward(self) -> ast.FunctionDef:

@@ -194,25 +194,32 @@ class Trial:
         """What the program itself gives."""
         raise NotImplementedError
 
-    def compare(
-        self, expected: Any, result: Any, reference: Any, *, ignore_non_fp: bool
-    ) -> accuracy.Difference | None:
-        self.report.stage("compare")
-        compare = functools.partial(
+    def comparison(self, reference: Any, *, ignore_non_fp: bool) -> Callable[..., Any]:
+        """A function of two results: the difference between them, or None."""
+        return functools.partial(
             accuracy.compare,
             reference=reference,
             tolerance=torch._dynamo.config.repro_tolerance,
             ignore_non_fp=ignore_non_fp,
         )
+
+    def compare(
+        self, expected: Any, result: Any, reference: Any, *, ignore_non_fp: bool
+    ) -> accuracy.Difference | None:
+        self.report.stage("compare")
+        compare = self.comparison(reference, ignore_non_fp=ignore_non_fp)
         found = compare(expected, result)
         if found is not None:
-            # A program that gives other numbers each time proves nothing about a compiler.
-            with _invalid_if_it_fails(), self.mode():
-                again = self.run_eagerly()
-                itself = compare(expected, again) or compare(again, expected)
-            if itself is not None:
-                raise Invalid(f"not repeatable: two eager runs differ in {itself['where']}")
+            self.check_repeatable(expected, compare)
         return found
+
+    def check_repeatable(self, expected: Any, compare: Callable[..., Any]) -> None:
+        """A program that gives other numbers each time proves nothing about a compiler."""
+        with _invalid_if_it_fails(), self.mode():
+            again = self.run_eagerly()
+            itself = compare(expected, again) or compare(again, expected)
+        if itself is not None:
+            raise Invalid(f"not repeatable: two eager runs differ in {itself['where']}")
 
 
 @contextlib.contextmanager
@@ -255,6 +262,9 @@ class AfterDynamo(Trial):
                 expected = self.run_eagerly()
                 if self.checks_accuracy:
                     reference = self.float64()
+                    if self.request.get("repeat_eager"):
+                        compare = self.comparison(reference, ignore_non_fp=False)
+                        self.check_repeatable(expected, compare)
         self.report.stage("compile")
         torch._dynamo.reset()
         compiled = torch._dynamo.optimize(self.staged_compiler())(copy.deepcopy(self.module))
@@ -333,6 +343,8 @@ class AfterAot(Trial):
         return torch.no_grad()
 
     def test(self) -> accuracy.Difference | None:
+        is_strict = bool(self.request.get("strict"))
+        ignore_non_fp = bool(self.request.get("ignore_non_fp")) or not is_strict
         with self.mode():
             self.report.stage("eager")
             with _invalid_if_it_fails():
@@ -342,6 +354,9 @@ class AfterAot(Trial):
                 graph = self.trace()
                 if self.checks_accuracy:
                     reference = self.float64(graph)
+                    if self.request.get("repeat_eager"):
+                        compare = self.comparison(reference, ignore_non_fp=ignore_non_fp)
+                        self.check_repeatable(expected, compare)
             self.report.stage("compile")
             compiled = self.compile(graph)
             inputs = self.inputs()
@@ -351,8 +366,6 @@ class AfterAot(Trial):
             result = compiled(inputs) if boxed else compiled(*inputs)
             if not self.checks_accuracy:
                 return None
-            is_strict = bool(self.request.get("strict"))
-            ignore_non_fp = bool(self.request.get("ignore_non_fp")) or not is_strict
             return self.compare(expected, result, reference, ignore_non_fp=ignore_non_fp)
 
     def run_eagerly(self) -> Any:
@@ -387,7 +400,8 @@ class AfterAot(Trial):
         if [f"torch.ops.{node.target}" for node in traced] != list(self.text.calls.values()):
             return
         for node, name in zip(traced, self.text.calls, strict=True):
-            node.stack_trace = self.text.stack_of(name)
+            if stack := self.text.stack_of(name):
+                node.stack_trace = stack
 
     def compile(self, graph: torch.fx.GraphModule) -> Callable[..., Any]:
         from torch._dynamo.repro.after_aot import _get_compile_args
