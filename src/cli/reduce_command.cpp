@@ -131,17 +131,24 @@ int finish(const ReduceCommand& command, const Reduced& result) {
   return 1;
 }
 
-std::string stopped_message;  // NOLINT: a signal handler needs it
+std::string best_file;  // NOLINT: a signal handler needs it
 
 void on_interrupt(int) {
-  (void)!write(STDERR_FILENO, stopped_message.data(), stopped_message.size());
+  const auto say = [](std::string_view text) {
+    (void)!write(STDERR_FILENO, text.data(), text.size());
+  };
+  say("\nstopped");
+  if (access(best_file.c_str(), F_OK) == 0) {
+    say("; the smallest program so far is ");
+    say(best_file);
+  }
+  say("\nthe same command goes on from here\n");
   _exit(130);
 }
 
-// What is found so far is always on disk, and the same command goes on from there.
+// What is found so far is on disk, and the same command goes on from there.
 void say_how_to_go_on(const std::filesystem::path& output) {
-  stopped_message = "\nstopped; the smallest program so far is " + (output / "repro.py").string() +
-                    "\nthe same command goes on from here\n";
+  best_file = (output / "repro.py").string();
   struct sigaction action {};
   action.sa_handler = &on_interrupt;
   sigaction(SIGINT, &action, nullptr);
@@ -187,6 +194,7 @@ reduce::Options make_options(const ReduceCommand& command, const repro::ReproFil
   options.confirmations = command.confirmations;
   // Compiling nearly all of a model once more can take stock PyTorch longer than the reduction.
   options.look_for_others = command.stack != "torch" || command.others;
+  options.early = command.stack == "torch";
   const bool asks_for_accuracy = file.accuracy != "False" && file.accuracy != "''";
   if (command.accuracy || asks_for_accuracy) options.accuracy = reduce::Options::Accuracy::always;
   if (!command.check.empty()) options.accuracy = reduce::Options::Accuracy::never;

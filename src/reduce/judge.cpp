@@ -41,10 +41,51 @@ Judge::Job Judge::start(const std::string& text) {
   return job;
 }
 
-std::pair<Judge::Job, Judgement> Judge::wait() {
+// The next one that ends, other than that aside.
+std::pair<int, Outcome> Judge::wait_for_trial() {
   while (true) {
     auto [worker, outcome] = pool_.wait();
     ++trials_;
+    const bool is_aside = aside_ && aside_->is_under_way && worker == aside_worker();
+    if (!is_aside) return {worker, std::move(outcome)};
+    settle_aside(std::move(outcome));
+  }
+}
+
+void Judge::run_aside() {
+  pool_.start(aside_worker(), aside_->running.trial);
+  aside_->is_under_way = true;
+}
+
+void Judge::settle_aside(Outcome outcome) {
+  aside_->is_under_way = false;
+  const Signature signature = sandbox::classify(outcome);
+  aside_->outcome = std::move(outcome);
+  if (signature.verdict != Verdict::killed) return;
+  note_killed(aside_->running, signature);
+  run_aside();
+}
+
+void Judge::start_aside(const std::string& text) {
+  internal_check(running_.empty() && !aside_, "a trial aside is started before the jobs");
+  aside_ = Aside{{0, base_, 1}};
+  aside_->running.trial.file = text;
+  if (pool_.workers() > 1) run_aside();
+}
+
+Outcome Judge::finish_aside() {
+  internal_check(running_.empty() && aside_, "a trial aside is waited for when no job is left");
+  if (pool_.workers() == 1) run_aside();
+  while (aside_->is_under_way) {
+    ++trials_;
+    settle_aside(pool_.wait().second);
+  }
+  return std::exchange(aside_, std::nullopt)->outcome;
+}
+
+std::pair<Judge::Job, Judgement> Judge::wait() {
+  while (true) {
+    auto [worker, outcome] = wait_for_trial();
     Running& running = running_.at(worker);
     const Signature signature = sandbox::classify(outcome);
     if (signature.verdict == Verdict::killed) {
@@ -88,8 +129,8 @@ Outcome Judge::run(const std::string& text, sandbox::Trial::Task task) {
   running.trial.file = text;
   running.trial.task = task;
   while (true) {
-    Outcome outcome = pool_.run(running.trial);
-    ++trials_;
+    pool_.start(0, running.trial);
+    Outcome outcome = wait_for_trial().second;
     const Signature signature = sandbox::classify(outcome);
     if (signature.verdict != Verdict::killed) return outcome;
     note_killed(running, signature);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,12 @@ class Judge {
   sandbox::Outcome run(const std::string& text,
                        sandbox::Trial::Task task = sandbox::Trial::Task::test);
 
+  /// Starts a trial that goes on beside the jobs, on a worker of its own; with one worker it runs
+  /// when it is asked for. There is one at a time.
+  void start_aside(const std::string& text);
+  /// Waits for it.
+  sandbox::Outcome finish_aside();
+
   /// How many of `runs` trials of the text fail as is looked for; several at a time.
   int count_wanted(const std::string& text, int runs);
 
@@ -56,7 +63,16 @@ class Judge {
     int tries_left = 0;
     int kills = 0;
   };
+  struct Aside {
+    Running running = {};
+    bool is_under_way = false;
+    sandbox::Outcome outcome = {};
+  };
   void note_killed(Running& running, const sandbox::Signature& signature);
+  int aside_worker() const { return pool_.workers() - 1; }
+  std::pair<int, sandbox::Outcome> wait_for_trial();
+  void run_aside();
+  void settle_aside(sandbox::Outcome outcome);
 
   sandbox::ServerPool& pool_;
   sandbox::Trial base_;
@@ -64,6 +80,7 @@ class Judge {
   int tries_ = 1;
   Job next_job_ = 1;
   std::map<int, Running> running_;  // by worker
+  std::optional<Aside> aside_;
   std::int64_t trials_ = 0;
   std::int64_t killed_ = 0;
 };

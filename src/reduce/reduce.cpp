@@ -61,7 +61,12 @@ class Reduction {
   Reduced run() {
     try {
       record_original();
-      if (find_failure()) search();
+      if (search_early()) {
+        finish();
+      } else if (find_failure()) {
+        search(original_);
+        finish();
+      }
     } catch (const AllKilled& killed) {
       result_.status = Reduced::Status::killed;
       result_.message = killed.what();
@@ -93,16 +98,86 @@ class Reduction {
     limits_ = limits;
   }
 
+  // A search while the first run of the program goes on. It begins with one call of each operator,
+  // for whatever failure that shows. True if the program itself then turns out to fail so too; if
+  // not, the search was in vain, and only what the first run has shown remains.
+  bool search_early() {
+    if (!options_.early) return false;
+    auto start = propose_small();
+    if (!start) return false;
+    aim_at({});
+    const double eager_seconds = eager_seconds_;
+    judge_.start_aside(workspace_.print(original_));
+    const Judgement shown = judge_small(*start);
+    const bool is_searched = shown.signature.is_failure() && !uses_up_limits(shown.signature);
+    if (is_searched) {
+      aim_at(shown.signature);
+      start->suspects = shown.suspects;
+      is_certain_ = false;
+      search(*start);
+      is_certain_ = true;
+    }
+    show("first run", is_searched ? best_ : original_);
+    first_run_ = judge_.finish_aside();
+    if (is_searched && judge_.is_wanted(sandbox::classify(*first_run_))) {
+      result_.signature = sandbox::classify(*first_run_);
+      findings_.save_step(original_, result_.signature);
+      for (const auto& write : held_back_) write();
+      return true;
+    }
+    held_back_.clear();
+    if (is_searched) log_.forget_all();
+    judge_.set_tries(1);
+    eager_seconds_ = eager_seconds;
+    result_.runs = result_.reproduced = 0;
+    return false;
+  }
+
+  std::optional<Program> propose_small() {
+    const std::vector<Pass> passes = choose_passes(options_.passes);
+    const auto pass = std::ranges::find(passes, "distinct", &Pass::name);
+    if (pass == passes.end()) return std::nullopt;
+    return pass->propose(original_, 0, 0, workspace_.store());
+  }
+
+  Judgement judge_small(const Program& small) {
+    const std::string text = workspace_.print(small);
+    const std::string key = verdict_key(text);
+    if (const auto known = log_.find(key)) return *known;
+    judge_.start(text);
+    Judgement shown = judge_.wait().second;
+    log_.add(key, shown);
+    return shown;
+  }
+
+  // Trials look for this failure; for any if it is none.
+  void aim_at(const Signature& wanted) {
+    sandbox::Trial& base = judge_.base();
+    result_.signature = wanted;
+    judge_.look_for(wanted);
+    base.limits = tight_limits();
+    base.accuracy = options_.accuracy != Options::Accuracy::never;
+    base.until.clear();
+    base.private_cache = false;
+    if (!wanted.is_failure()) return;
+    base.accuracy = options_.accuracy == Options::Accuracy::always ||
+                    wanted.verdict == Verdict::accuracy || wanted.stage == "compare";
+    // What gets past the stage that fails need not go further.
+    if (!base.accuracy) base.until = wanted.stage;
+    // A kernel that does not compile leaves nothing to share, and trials of the same one would wait
+    // for each other.
+    base.private_cache = wanted.stage == "compile";
+  }
+
   // Does the program fail at all, how, and always?
   bool find_failure() {
     const std::string text = workspace_.print(original_);
-    judge_.base().accuracy = options_.accuracy != Options::Accuracy::never;
-    const bool is_only_accuracy = options_.accuracy == Options::Accuracy::always;
+    aim_at({});
     Outcome outcome;
     Signature found;
     int tries = 0;
     do {
-      outcome = judge_.run(text);
+      outcome = first_run_ ? *std::exchange(first_run_, std::nullopt) : judge_.run(text);
       found = sandbox::classify(outcome);
       ++tries;
       show("first run", original_);
@@ -112,19 +187,11 @@ class Reduction {
     if (found.verdict == Verdict::invalid) refuse_to_check(found);
     if (found.verdict == Verdict::invalid) return stop(Reduced::Status::eager_fails);
     if (found.verdict == Verdict::passed) return stop(Reduced::Status::passes);
-    judge_.base().accuracy =
-        is_only_accuracy || found.verdict == Verdict::accuracy || found.stage == "compare";
-    // What gets past the stage that fails need not go further.
-    if (!judge_.base().accuracy) judge_.base().until = found.stage;
-    // A kernel that does not compile leaves nothing to share, and trials of the same one would wait
-    // for each other.
-    judge_.base().private_cache = found.stage == "compile";
     original_.suspects = outcome.report.suspects;
-    judge_.look_for(found);
+    aim_at(found);
     // Again, unless that takes long (the end will show it too): a fault that comes and goes must be
     // asked for more often.
     const int runs = outcome.seconds > kSlowTrial ? 0 : 3;
-    judge_.base().limits = tight_limits();
     const int failures = 1 + judge_.count_wanted(text, runs);
     if (failures < tries + runs) expect_flaky(static_cast<double>(failures) / (tries + runs));
     return true;
@@ -150,9 +217,8 @@ class Reduction {
     judge_.set_tries(std::clamp(static_cast<int>(std::ceil(tries)), 2, 40));
   }
 
-  bool uses_up_limits() const {
-    const Verdict verdict = result_.signature.verdict;
-    return verdict == Verdict::timeout || verdict == Verdict::memory;
+  static bool uses_up_limits(const Signature& signature) {
+    return signature.verdict == Verdict::timeout || signature.verdict == Verdict::memory;
   }
 
   // A trial that hangs or eats memory costs all of its limit, so the limit is set by what a run
@@ -171,19 +237,18 @@ class Reduction {
     return limits;
   }
 
-  void search() {
+  void search(Program start) {
     const std::vector<Pass> passes = choose_passes(options_.passes);
-    Program start = original_;
     for (int attempt = 0; attempt < 3; ++attempt) {
       judge_.base().limits = tight_limits();
-      findings_.save_step(start, result_.signature);
+      write([this, start] { findings_.save_step(start, result_.signature); });
       Search search(start, judge_, log_, workspace_, events());
       search.run(passes);
       search.ensure_values();
       best_ = search.best();
       confirm();
-      if (result_.reproduced == 0 && uses_up_limits()) {  // the tight limits were too tight
-        slack_ *= 8;
+      if (result_.reproduced == 0 && uses_up_limits(result_.signature)) {
+        slack_ *= 8;        // the tight limits were too tight
         log_.forget_all();  // failures too: they were those of the limits
         continue;
       }
@@ -193,14 +258,22 @@ class Reduction {
       log_.forget_passed();
       start = best_;
     }
-    finish();
+  }
+
+  // To disk, now or when it is certain that it is about the right failure.
+  void write(std::function<void()> action) {
+    if (is_certain_) {
+      action();
+    } else {
+      held_back_.push_back(std::move(action));
+    }
   }
 
   void confirm() {
     const std::string text = workspace_.print(best_);
     result_.runs = options_.confirmations;
     judge_.base().limits = limits_;
-    if (!uses_up_limits()) {
+    if (!uses_up_limits(result_.signature)) {
       result_.reproduced = judge_.count_wanted(text, result_.runs);
       return;
     }
@@ -224,15 +297,15 @@ class Reduction {
       judge_.base().limits = tight_limits();
     };
     events.on_step = [this](const Program& best, const std::string&) {
-      findings_.save_step(best, result_.signature);
+      write([this, best] { findings_.save_step(best, result_.signature); });
     };
     events.on_other_failure = [this](const Program& candidate, const std::string&,
                                      const Signature& signature) {
-      findings_.save_other(candidate, signature);
+      write([this, candidate, signature] { findings_.save_other(candidate, signature); });
     };
     if (options_.keep_passing) {
       events.on_passing = [this](const Program& candidate, const std::string& text) {
-        findings_.note_passing(candidate, text);
+        write([this, candidate, text] { findings_.note_passing(candidate, text); });
       };
     }
     return events;
@@ -276,6 +349,9 @@ class Reduction {
   double eager_seconds_ = 0;  // what the program itself needs
   double value_bytes_ = 0;    // of all its values
   double slack_ = 1;
+  std::optional<Outcome> first_run_;  // of the program, if there was one before it was asked for
+  bool is_certain_ = true;            // that the failure looked for is the program's
+  std::vector<std::function<void()>> held_back_;
   Program best_;
 };
 

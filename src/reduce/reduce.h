@@ -28,6 +28,8 @@ struct Options {
   bool restart = false;       ///< Forget what an earlier run of the same reduction found out.
   bool keep_passing = false;  ///< Also save the nearest program that does not fail.
   int confirmations = 5;      ///< How often the result is run again.
+  /// Begin to search while the first run of the program goes on: for compilers that take seconds.
+  bool early = false;
   /// Try the program without the operators that are to blame: the rest may fail too.
   bool look_for_others = true;
   std::vector<std::string> passes = {};  ///< Only these; empty: all.
