@@ -2,7 +2,6 @@
 
 #include <ATen/autocast_mode.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/ones.h>
 #include <c10/core/GradMode.h>
 #include <c10/util/hash.h>
 #include <cxxabi.h>
@@ -20,7 +19,6 @@
 #include "backends/registry.h"
 #include "compare/models.h"
 #include "compare/same.h"
-#include "graph/parse.h"
 #include "repro/inputs.h"
 #include "repro/repro_file.h"
 #include "sandbox/analyze.h"
@@ -269,20 +267,6 @@ class TrialRun {
 };
 
 }  // namespace
-
-void prepare_for_trials() {
-  // The first trace and the first call of an operator set up what all later ones use.
-  const std::shared_ptr<const graph::Graph> graph = graph::parse(
-      "class Repro(torch.nn.Module):\n"
-      "    def forward(self, x):\n"
-      "        y = torch.mm(x, x)\n"
-      "        z = torch.relu(y)\n"
-      "        return (z,)\n");
-  const at::Tensor x = at::ones({2, 2}).requires_grad_();
-  const Value results =
-      backends::find_backend("aot_eager").compile({graph, {c10::IValue(x)}})({c10::IValue(x)});
-  compare::reduce_to_scalar_loss(results).backward();
-}
 
 void run_command(const std::string& command, const std::filesystem::path& file, int report_pipe) {
   ReportPipe(report_pipe).stage("check");
