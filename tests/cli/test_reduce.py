@@ -76,10 +76,12 @@ def test_a_file_that_is_different_each_time_is_no_fault_of_the_compiler(tmp_path
     assert "not repeatable" in result.out
 
 
-def test_faults_of_the_environment_are_the_compilers(file: Path) -> None:
+@pytest.mark.parametrize("kind", ["accuracy", "runtime_error", "compile_error", "abort"])
+def test_faults_of_the_environment_are_the_compilers(kind: str, file: Path) -> None:
+    # And not the trial server's, which runs relu too, before its first trial.
     result = assay(
         *("reduce", file, "--output", file.parent / "out", *AOT, "--json"),
-        env={"ASSAY_INJECT_FAULT": "relu:accuracy"},
+        env={"ASSAY_INJECT_FAULT": f"relu:{kind}"},
     )
     assert result.json()["calls"] == 1
 
