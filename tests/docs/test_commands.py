@@ -24,7 +24,7 @@ from support.pages import PAGES, blocks
 
 VARIES = {
     "TIME": re.compile(r"\d+(\.\d+)? (us|ms|s)\b"),
-    "RATE": re.compile(r"\d+/s\b"),
+    "RATE": re.compile(r"\d+(\.\d+)?/s\b"),
     "THREADS": re.compile(r"\d+ threads?\b"),
     "TRIALS": re.compile(r"\d+ trials?\b"),
 }
