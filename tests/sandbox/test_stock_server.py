@@ -163,6 +163,18 @@ def test_eager_is_compared_with_itself_before_the_compiler_runs(connection: Conn
     assert "not repeatable" in report["message"]
 
 
+def test_what_is_not_compared_need_not_be_repeatable(connection: Connection) -> None:
+    setup = backend("raise KeyError('lost')")
+    setup += "import itertools; relu, n = torch.relu, itertools.count()\n"
+    setup += "torch.relu = lambda x: (relu(x) > 0).int() + next(n)\n"
+    asked = {"backend": "mine", "setup": setup, "accuracy": True, "repeat_eager": True}
+    asked |= {"backward": False, "limits": WALL}
+    report = connection.ask(AFTER_DYNAMO, **asked)["report"]
+    assert (report["status"], report["stage"]) == ("invalid", "eager")
+    report = connection.ask(AFTER_DYNAMO, ignore_non_fp=True, **asked)["report"]
+    assert (report["status"], report["type"]) == ("failed", "KeyError"), report
+
+
 def test_calls_on_one_line_are_no_fault(connection: Connection) -> None:
     file = AFTER_AOT.replace(";  x = None\n        relu", "; relu")
     assert file != AFTER_AOT

@@ -256,6 +256,7 @@ class AfterDynamo(Trial):
 
     def test(self) -> accuracy.Difference | None:
         expected = reference = None
+        ignore_non_fp = bool(self.request.get("ignore_non_fp"))
         if self.checks_accuracy or self.request.get("eager", True):
             self.report.stage("eager")
             with _invalid_if_it_fails(), self.mode():
@@ -263,7 +264,7 @@ class AfterDynamo(Trial):
                 if self.checks_accuracy:
                     reference = self.float64()
                     if self.request.get("repeat_eager"):
-                        compare = self.comparison(reference, ignore_non_fp=False)
+                        compare = self.comparison(reference, ignore_non_fp=ignore_non_fp)
                         self.check_repeatable(expected, compare)
         self.report.stage("compile")
         torch._dynamo.reset()
@@ -274,7 +275,6 @@ class AfterDynamo(Trial):
             result = self.run(compiled, self.report.stage)
         if not self.checks_accuracy:
             return None
-        ignore_non_fp = bool(self.request.get("ignore_non_fp"))
         return self.compare(expected, result, reference, ignore_non_fp=ignore_non_fp)
 
     def staged_compiler(self) -> Callable[..., Any]:
