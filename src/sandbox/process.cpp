@@ -25,6 +25,10 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kReportBytes = std::size_t{256} << 20U;
 // How long a process that was told to end may take to say where it was.
 constexpr double kLastWords = 0.2;
+// Who takes this part of the memory limit in half of the time limit is on the way to exhaust it...
+constexpr std::uint64_t kPartTaken = 16;
+// ... and may take this many times as long, or a busy machine would turn it into a hang.
+constexpr double kMostTime = 4;
 
 // The group of the process that is running; 0 if none is.
 volatile std::sig_atomic_t running_group = 0;
@@ -67,9 +71,9 @@ struct Pipe {
   FileDescriptor write;
 };
 
-// Address space in use, from /proc/self/statm.
-std::uint64_t address_space() {
-  std::FILE* file = std::fopen("/proc/self/statm", "re");
+// Address space in use.
+std::uint64_t address_space(pid_t process) {
+  std::FILE* file = std::fopen(("/proc/" + std::to_string(process) + "/statm").c_str(), "re");
   unsigned long long pages = 0;
   if (file != nullptr) {
     if (std::fscanf(file, "%llu", &pages) != 1) pages = 0;
@@ -88,7 +92,7 @@ void limit_memory(std::uint64_t bytes) {
   if (!kCanLimitMemory) return;
   rlimit limit{};
   getrlimit(RLIMIT_AS, &limit);
-  limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, address_space() + bytes);
+  limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, address_space(getpid()) + bytes);
   setrlimit(RLIMIT_AS, &limit);
 }
 
@@ -195,8 +199,9 @@ class Supervisor {
   double next_check() const {
     if (!exit_.is_open()) return 0.002;
     if (told_to_end_) return kLastWords;
-    const double wall = limits_.wall_seconds - seconds_since(begin_);
-    const double cpu = limits_.cpu_seconds - cpu_seconds();
+    const double part = memory_before_ ? time_allowed_ : time_allowed_ - 0.5;
+    const double wall = part * limits_.wall_seconds - seconds_since(begin_);
+    const double cpu = part * limits_.cpu_seconds - cpu_seconds();
     return std::clamp(std::min(wall, cpu), 0.005, 0.25);
   }
 
@@ -212,11 +217,25 @@ class Supervisor {
       if (seconds_since(*told_to_end_) > kLastWords) kill(-process_, SIGKILL);
       return;
     }
-    if (seconds_since(begin_) >= limits_.wall_seconds) limit_ = Outcome::Limit::wall;
-    if (cpu_seconds() >= limits_.cpu_seconds) limit_ = Outcome::Limit::cpu;
-    if (limit_ == Outcome::Limit::none) return;
+    const double wall = seconds_since(begin_) / limits_.wall_seconds;
+    const double cpu = cpu_seconds() / limits_.cpu_seconds;
+    if (!memory_before_ && std::max(wall, cpu) >= time_allowed_ - 0.5) {
+      memory_before_ = address_space(process_);
+    }
+    if (std::max(wall, cpu) < time_allowed_ || is_exhausting_memory()) return;
+    limit_ = cpu >= time_allowed_ ? Outcome::Limit::cpu : Outcome::Limit::wall;
     told_to_end_ = Clock::now();
     kill(process_, SIGTERM);
+  }
+
+  // If so, it gets another half of its time.
+  bool is_exhausting_memory() {
+    const std::uint64_t memory = address_space(process_);
+    const bool is_growing = memory >= *memory_before_ + limits_.memory_bytes / kPartTaken;
+    if (!kCanLimitMemory || !is_growing || time_allowed_ >= kMostTime) return false;
+    time_allowed_ += 0.5;
+    memory_before_ = memory;
+    return true;
   }
 
   // A grandchild that left the group may hold the pipes open: take what is there, do not wait.
@@ -263,6 +282,8 @@ class Supervisor {
   const IsCancelled& is_cancelled_;
   FileDescriptor exit_;
   Clock::time_point begin_ = Clock::now();
+  double time_allowed_ = 1;                     // in time limits
+  std::optional<std::uint64_t> memory_before_;  // when half a limit was left of it
   std::optional<Clock::time_point> told_to_end_;
   Outcome::Limit limit_ = Outcome::Limit::none;
   std::string output_text_;

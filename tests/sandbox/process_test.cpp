@@ -154,6 +154,43 @@ TEST(Process, MemoryIsLimitedOnTopOfWhatThereIs) {
   EXPECT_EQ(allocate(32).outcome.exit_code, 0);
   EXPECT_EQ(allocate(128).outcome.exit_code, 9);
 }
+
+// As on a busy machine: at its time limit it has most of its memory still before it.
+TEST(Process, WhoeverExhaustsItsMemorySlowlyDoesNotHang) {
+  Limits limits = quick();
+  limits.wall_seconds = 1;
+  limits.memory_bytes = std::size_t{320} << 20U;
+  const auto take = [&](std::size_t megabytes) {
+    return run_process(limits, [&](int) {
+      std::vector<char*> blocks;
+      try {
+        for (std::size_t taken = 0; taken < megabytes; taken += 20) {
+          blocks.push_back(new char[std::size_t{20} << 20U]);
+          usleep(100'000);
+        }
+      } catch (const std::bad_alloc&) {
+        _exit(9);
+      }
+      while (true) pause();
+    });
+  };
+  EXPECT_EQ(take(1000).outcome.exit_code, 9);
+  EXPECT_EQ(take(200).outcome.limit, Outcome::Limit::wall) << "it takes no more, and hangs";
+}
+
+TEST(Process, WhoeverTakesMemoryVerySlowlyIsEnded) {
+  Limits limits = quick();
+  limits.wall_seconds = 0.1;
+  limits.memory_bytes = std::size_t{16} << 30U;
+  const Ending ending = run_process(limits, [](int) {
+    std::vector<char*> blocks;
+    while (true) {
+      blocks.push_back(new char[std::size_t{128} << 20U]);
+      usleep(5'000);
+    }
+  });
+  EXPECT_NE(ending.outcome.limit, Outcome::Limit::none);
+}
 #endif
 
 TEST(Process, OnlyTheEndOfALongOutputIsKept) {

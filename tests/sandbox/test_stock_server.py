@@ -236,6 +236,15 @@ def test_memory_limit(connection: Connection) -> None:
     assert "can't allocate memory" in report["message"]
 
 
+def test_memory_exhausted_slowly_is_no_hang(connection: Connection) -> None:
+    setup = backend("[(torch.empty(1 << 24), time.sleep(0.2)) for _ in range(1000)]")  # 64 MB each
+    limits = {"wall": 1.5, "cpu": 100.0, "memory": 1 << 30}
+    answer = connection.ask(AFTER_DYNAMO, backend="mine", setup=setup, limits=limits)
+    assert answer["limit"] is None
+    assert "can't allocate memory" in answer["report"]["message"]
+    assert answer["seconds"] > limits["wall"]
+
+
 def test_killed_from_outside(server: Server, connection: Connection) -> None:
     connection.send(AFTER_DYNAMO, backend="mine", setup=backend("time.sleep(1000)"), limits=WALL)
     os.kill(wait_for_trial(server), signal.SIGKILL)

@@ -61,9 +61,12 @@ def cpu_seconds(pid: int) -> float:
     return _cpu_seconds_of(pid) + sum(_cpu_seconds_of(child) for child in descendants(pid))
 
 
-def virtual_bytes() -> int:
-    """The size of this process's address space."""
-    return int(Path("/proc/self/statm").read_text().split()[0]) * PAGE
+def virtual_bytes(pid: int) -> int:
+    """The size of a process's address space; 0 if it has ended."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[0]) * PAGE
+    except (OSError, IndexError):
+        return 0
 
 
 def kill_group(group: int) -> None:

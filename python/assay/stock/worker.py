@@ -20,38 +20,15 @@ import tempfile
 import time
 import traceback
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from assay.stock import cache, process
+from assay.stock.limits import Limits, Timer
 
 Json = dict[str, Any]
 
-POLL_SECONDS = 0.1  # how often the CPU time of a running trial is looked at
 CHUNK = 1 << 16
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What one trial may use; None is no limit."""
-
-    wall: float | None = 300.0
-    cpu: float | None = None
-    memory: int | None = None
-    output: int = 1 << 16
-
-    @staticmethod
-    def of(request: Json) -> Limits:
-        """Those of a request; raises ``TypeError`` or ``ValueError`` for what is no limit."""
-        kinds = {"wall": float, "cpu": float, "memory": int, "output": int}
-        given = {name: kinds[name](value) for name, value in _limits(request) if value is not None}
-        return Limits(**given)
-
-
-def _limits(request: Json) -> list[tuple[str, Any]]:
-    given = request.get("limits") or {}
-    return [(name, given.get(name)) for name in ("wall", "cpu", "memory", "output")]
 
 
 class Abandoned(Exception):
@@ -202,7 +179,7 @@ class Worker:
             os.environ[cache.DIRECTORY] = str(self._cache(request))
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             if limits.memory is not None:
-                space = process.virtual_bytes() + limits.memory
+                space = process.virtual_bytes(os.getpid()) + limits.memory
                 resource.setrlimit(resource.RLIMIT_AS, (space, space))
             from assay.stock import trial
 
@@ -218,6 +195,7 @@ class Worker:
         tail = bytearray()
         said = Report()
         limit = None
+        timer = Timer(pid, limits, start)
         is_abandoned = False
         pidfd = os.pidfd_open(pid)
         poll = select.poll()
@@ -241,10 +219,7 @@ class Worker:
 
         try:
             while True:
-                wait = POLL_SECONDS
-                if limits.wall is not None:
-                    wait = min(wait, max(0.0, start + limits.wall - time.monotonic()))
-                ready = dict(poll.poll(wait * 1000 + 1))
+                ready = dict(poll.poll(timer.wait() * 1000 + 1))
                 drain()
                 if pidfd in ready:
                     break
@@ -252,11 +227,8 @@ class Worker:
                 is_abandoned = bool(heard & select.POLLRDHUP)
                 if heard:  # a message during a trial asks for its end
                     break
-                if limits.wall is not None and time.monotonic() - start >= limits.wall:
-                    limit = "wall"
-                    break
-                if limits.cpu is not None and process.cpu_seconds(pid) >= limits.cpu:
-                    limit = "cpu"
+                limit = timer.exceeded()
+                if limit is not None:
                     break
         finally:
             os.close(pidfd)

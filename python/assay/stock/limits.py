@@ -1,0 +1,79 @@
+"""What a trial may use, and when its time is over."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from assay.stock import process
+
+POLL_SECONDS = 0.1  # how often the CPU time of a running trial is looked at
+
+# Who takes this part of the memory limit in half of the time limit is on the way to exhaust it...
+PART_TAKEN = 16
+# ... and may take this many times as long, or a busy machine would turn it into a hang.
+MOST_TIME = 4.0
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one trial may use; None is no limit."""
+
+    wall: float | None = 300.0
+    cpu: float | None = None
+    memory: int | None = None
+    output: int = 1 << 16
+
+    @staticmethod
+    def of(request: dict[str, Any]) -> Limits:
+        """Those of a request; raises ``TypeError`` or ``ValueError`` for what is no limit."""
+        kinds = {"wall": float, "cpu": float, "memory": int, "output": int}
+        given = request.get("limits") or {}
+        found = {name: given.get(name) for name in kinds}
+        return Limits(**{name: kinds[name](v) for name, v in found.items() if v is not None})
+
+
+class Timer:
+    """Looks at the time that a process takes, and at the memory if it takes long."""
+
+    def __init__(self, pid: int, limits: Limits, start: float) -> None:
+        self.pid = pid
+        self.limits = limits
+        self.start = start
+        self.allowed = 1.0  # in time limits
+        self.memory_before: int | None = None  # when half a limit was left of it
+
+    def wait(self) -> float:
+        """How many seconds it may go on unseen."""
+        if self.limits.wall is None:
+            return POLL_SECONDS
+        part = self.allowed if self.memory_before is not None else self.allowed - 0.5
+        left = self.start + part * self.limits.wall - time.monotonic()
+        return min(POLL_SECONDS, max(0.0, left))
+
+    def exceeded(self) -> str | None:
+        """The limit at which the process is to be ended."""
+        limits = self.limits
+        used = {}
+        if limits.wall is not None:
+            used["wall"] = (time.monotonic() - self.start) / limits.wall
+        if limits.cpu is not None:
+            used["cpu"] = process.cpu_seconds(self.pid) / limits.cpu
+        most = max(used.values(), default=0.0)
+        if self.memory_before is None and most >= self.allowed - 0.5:
+            self.memory_before = process.virtual_bytes(self.pid)
+        if most < self.allowed or self._is_exhausting_memory():
+            return None
+        return max(used, key=lambda name: used[name])
+
+    def _is_exhausting_memory(self) -> bool:
+        """Whether it is; if so, it gets another half of its time."""
+        before, memory = self.memory_before, process.virtual_bytes(self.pid)
+        if self.limits.memory is None or before is None or self.allowed >= MOST_TIME:
+            return False
+        if memory < before + self.limits.memory // PART_TAKEN:
+            return False
+        self.allowed += 0.5
+        self.memory_before = memory
+        return True
