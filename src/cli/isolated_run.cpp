@@ -37,6 +37,7 @@ sandbox::Trial make_trial(const RunCommand& command, const repro::ReproFile& fil
   trial.autocast = command.autocast || file.autocast;
   trial.inject = command.inject.value_or("");
   trial.seed = command.seed;
+  trial.limits.output_bytes = std::size_t{16} << 20U;  // logs that were asked for, whole
   if (command.timeout) {
     trial.limits.wall_seconds = *command.timeout;
     trial.limits.cpu_seconds = 4 * *command.timeout;
@@ -94,11 +95,13 @@ void print_verdict(const RunCommand& command, const Signature& signature, const 
     return;
   }
   if (signature.verdict == Verdict::passed) {
+    (void)std::fprintf(stderr, "%s", outcome.output.c_str());
     std::printf("%s %s in %.2f s\n", command.backend.c_str(),
                 command.accuracy ? "gives what eager gives" : "runs", outcome.seconds);
     return;
   }
   if (signature.verdict == Verdict::invalid) {
+    (void)std::fprintf(stderr, "%s", outcome.output.c_str());
     std::printf("Eager itself failed, so this is no fault of the compiler:\n  %s\n",
                 outcome.report.message.c_str());
     return;

@@ -92,6 +92,12 @@ Results run_graph(const graph::Graph& graph, const std::vector<Value>& inputs, b
                            inputs, only_forward);
 }
 
+Results run_in_fp64(const graph::Graph& graph, const std::vector<Value>& inputs, bool only_forward,
+                    SameRandomNumbers& random) {
+  const Fp64Program program = cast_to_fp64(graph, inputs);
+  return run_graph(*program.graph, program.inputs, only_forward, random);
+}
+
 bool is_about_numbers(const Comparison& found) {
   return !found.same &&
          (found.kind == Comparison::Kind::values || found.kind == Comparison::Kind::nan);
@@ -145,6 +151,14 @@ Comparison compare_results(const graph::Graph& graph, const Results& reference,
     add(compare("input", [&](const Results& run) { return named(graph, run.inputs); }));
   }
   return total;
+}
+
+// Nearer to the truth than the first run is not the same as the first run.
+Comparison compare_both_ways(const graph::Graph& graph, const Results& one, const Results& other,
+                             const Results* fp64, const TwoModelsOptions& options) {
+  Comparison found = compare_results(graph, one, other, fp64, options);
+  if (found.same) found = compare_results(graph, other, one, fp64, options);
+  return found;
 }
 
 }  // namespace
@@ -237,10 +251,8 @@ TwoModels same_two_models(const graph::Graph& graph, const Callable& compiled,
   // What is close needs no judge, and most programs are close.
   Results fp64;
   if (options.require_fp64 || (options.use_fp64 && is_about_numbers(found.comparison))) {
-    found.fp64_error = error_of([&] {
-      const Fp64Program program = cast_to_fp64(graph, inputs);
-      fp64 = run_graph(*program.graph, program.inputs, options.only_forward, random);
-    });
+    found.fp64_error =
+        error_of([&] { fp64 = run_in_fp64(graph, inputs, options.only_forward, random); });
     found.has_fp64_reference = found.fp64_error.empty();
   }
   const Results* judge = found.has_fp64_reference ? &fp64 : nullptr;
@@ -253,15 +265,25 @@ TwoModels same_two_models(const graph::Graph& graph, const Callable& compiled,
   if (found.comparison.same) return found;
   // A program that gives other numbers each time proves nothing about a compiler.
   const Results again = run_eagerly();
-  Comparison repeated = compare_results(graph, reference, again, judge, options);
-  // Nearer to the truth than the first run is not the same as the first run.
-  if (repeated.same) repeated = compare_results(graph, again, reference, judge, options);
+  const Comparison repeated = compare_both_ways(graph, reference, again, judge, options);
   if (!repeated.same) {
     found.eager_failed = true;
     found.eager_error =
         "not repeatable: two eager runs differ in " + repeated.where + ": " + repeated.message;
   }
   return found;
+}
+
+Comparison same_as_before(const graph::Graph& graph, const Results& eager,
+                          const std::vector<Value>& inputs, const TwoModelsOptions& options) {
+  SameRandomNumbers random(options.seed);
+  const Results again = run_graph(graph, inputs, options.only_forward, random);
+  Comparison found = compare_both_ways(graph, eager, again, nullptr, options);
+  if (!options.use_fp64 || !is_about_numbers(found)) return found;
+  Results fp64;
+  const std::string error =
+      error_of([&] { fp64 = run_in_fp64(graph, inputs, options.only_forward, random); });
+  return error.empty() ? compare_both_ways(graph, eager, again, &fp64, options) : found;
 }
 
 }  // namespace assay::compare

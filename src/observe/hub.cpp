@@ -62,12 +62,14 @@ void set_gates(Hub& hub) {
   for (const LogName& row : log_names) {
     const Level logged = hub.writer.levels().of(row.channel);
     const auto threshold = [&](bool all) {
-      return static_cast<std::uint8_t>(all ? Level::debug : logged);
+      const Level lowest = all ? Level::debug : logged;
+      return static_cast<std::uint8_t>(hub.quiet > 0 ? Level::off : lowest);
     };
     gate::messages[row.channel.index()].store(threshold(any_reader), std::memory_order_relaxed);
     gate::events[row.channel.index()].store(threshold(any_event), std::memory_order_relaxed);
   }
-  gate::phases.store(any_event || hub.collects_timings, std::memory_order_relaxed);
+  const bool any_phase = hub.quiet == 0 && (any_event || hub.collects_timings);
+  gate::phases.store(any_phase, std::memory_order_relaxed);
 }
 
 }  // namespace assay::observe

@@ -1,13 +1,12 @@
-// What a server does before its first trial. Whatever a process does for the first time costs it
-// more than later: symbols are bound, operators found, tables filled. Done before the fork, no
-// trial has to do it again.
+#include "sandbox/prepare.h"
+
 #include <malloc.h>
 
 #include "backends/registry.h"
 #include "compare/models.h"
+#include "observe/quiet.h"
 #include "repro/inputs.h"
 #include "repro/repro_file.h"
-#include "sandbox/run_trial.h"
 
 namespace assay::sandbox {
 
@@ -55,6 +54,7 @@ void keep_freed_memory() {
 
 void prepare_for_trials() {
   keep_freed_memory();
+  const observe::Quiet quiet;
   const repro::ReproFile file = repro::parse_repro_file(kUsualOperators, "usual.py");
   const std::vector<aten::Value> inputs = repro::load_inputs(file, {}).values;
   for (const aten::Value& input : inputs) input.leaf.toTensor().requires_grad_();

@@ -194,11 +194,11 @@ class TrialRun {
     if (!trial_.accuracy) return;
     eager_ = std::move(results);
     if (!trial_.repeat_eager) return;
-    const compare::TwoModels itself =
-        compare::same_two_models(*file_.graph, run, inputs_, comparison_options(), &*eager_);
-    if (!itself.same()) {
-      throw std::runtime_error("not repeatable: two eager runs differ in " +
-                               itself.comparison.where + ": " + itself.comparison.message);
+    const compare::Comparison itself =
+        compare::same_as_before(*file_.graph, *eager_, inputs_, comparison_options());
+    if (!itself.same) {
+      throw std::runtime_error("not repeatable: two eager runs differ in " + itself.where + ": " +
+                               itself.message);
     }
   }
 

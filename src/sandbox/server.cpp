@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "sandbox/line_socket.h"
+#include "sandbox/prepare.h"
 #include "sandbox/process.h"
 #include "sandbox/run_trial.h"
 

@@ -60,3 +60,11 @@ def test_timings_go_to_stderr() -> None:
     rows = dict(line.split() for line in result.err.splitlines() if len(line.split()) == 2)
     assert float(rows["parse"]) >= 0
     assert float(rows["run"]) >= 0
+
+
+def test_the_command_does_not_log_its_own_warm_up() -> None:
+    logs = {"TORCH_LOGS": "aot_graphs,post_grad_graphs,pre_grad_graphs"}
+    result = assay("run", LAUNCHER, "--isolated", "--backend", "aot_eager", env=logs)
+    assert result.code == 0
+    assert "[__aot_graphs]" in result.out + result.err
+    assert "sigmoid" not in result.out + result.err

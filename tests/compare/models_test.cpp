@@ -106,6 +106,18 @@ TEST(TwoModels, AProgramThatDiffersFromItselfIsNoFault) {
       << found.eager_error;
 }
 
+TEST(TwoModels, ARunNearerToTheTruthIsNotTheRunBefore) {
+  const auto graph = graph_of("x", "        exp = torch.exp(x)\n        return (exp,)\n");
+  const std::vector<Value> inputs = {value(at::rand({100}))};
+  const Results right = run_fwd_maybe_bwd(program(*graph), inputs);
+  EXPECT_TRUE(same_as_before(*graph, right, inputs).same);
+  const Tensor exp = inputs[0].leaf.toTensor().exp();
+  const Results off = collect_results(list({value(exp.mul(1.02))}), inputs);
+  const Comparison found = same_as_before(*graph, off, inputs);
+  EXPECT_FALSE(found.same);
+  EXPECT_EQ(found.where, "output[0]");
+}
+
 TEST(TwoModels, WithoutAFloat64Reference) {
   // The bits of a float32 cannot be taken from a float64.
   const auto graph = graph_of("x",

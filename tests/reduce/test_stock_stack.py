@@ -127,6 +127,15 @@ def test_a_passing_file_is_said_to_pass(tmp_path: Path) -> None:
     assert "inductor gives what eager gives" in result.out
 
 
+def test_logs_are_about_the_file_alone(tmp_path: Path) -> None:
+    file = graph_file(tmp_path, "a = torch.relu(x)\nreturn (a,)")
+    logs = {"TORCH_LOGS": "output_code"}
+    result = assay("run", file, *STOCK, env=ENV | logs, timeout=300)
+    assert result.code == 0
+    assert "cpp_fused_0 = async_compile.cpp_pybinding" in result.err
+    assert "softmax" not in result.err, "the server's own first graph"
+
+
 def test_a_python_without_assay_is_named(tmp_path: Path) -> None:
     file = graph_file(tmp_path, "a = torch.sin(x)\nreturn (a,)")
     bare = tmp_path / "python"

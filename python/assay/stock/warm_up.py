@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import shutil
 import threading
@@ -31,7 +32,7 @@ def warm_up(backend: str) -> None:
     lookup_backend(backend)
     if backend == "inductor":
         kernels.listen()
-        with _cache_directory(_machine_directory()) as directory:
+        with _quiet(), _cache_directory(_machine_directory()) as directory:
             _settle_vector_instructions(directory)
             _compile_something()
             _load_what_the_cache_uses()
@@ -68,6 +69,16 @@ def _machine_directory() -> Path:
     directory = root / "assay" / "stock" / version
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     return directory
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """What ``TORCH_LOGS`` asks for is not about our own graph."""
+    logging.disable()
+    try:
+        yield
+    finally:
+        logging.disable(logging.NOTSET)
 
 
 @contextlib.contextmanager

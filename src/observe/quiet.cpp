@@ -1,0 +1,21 @@
+#include "observe/quiet.h"
+
+#include "observe/hub.h"
+
+namespace assay::observe {
+namespace {
+
+void count_quiet(int change) {
+  Hub& consumers = hub();
+  const std::lock_guard lock(consumers.mutex);
+  consumers.quiet += change;
+  set_gates(consumers);
+}
+
+}  // namespace
+
+Quiet::Quiet() { count_quiet(1); }
+
+Quiet::~Quiet() { count_quiet(-1); }
+
+}  // namespace assay::observe
