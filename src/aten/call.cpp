@@ -20,7 +20,7 @@ Value call(Match match) {
 }
 
 Value call(const std::string& qualified_name, const Arguments& arguments, Dialect dialect) {
-  const auto& candidates = overloads(qualified_name);
+  const auto candidates = overloads(qualified_name);
   if (candidates.empty()) throw unknown_operator("torch.ops." + qualified_name);
   return call(match_overload(candidates, arguments, dialect, qualified_name));
 }

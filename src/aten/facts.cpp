@@ -33,13 +33,6 @@ constexpr std::array<std::string_view, 7> kWritesStatistics = {"aten::batch_norm
                                                                "aten::instance_norm",
                                                                "aten::batch_norm_update_stats"};
 
-bool is_pure_operator(const c10::OperatorHandle& op) {
-  const c10::FunctionSchema& schema = op.schema();
-  return !schema.returns().empty() && !writes(schema) &&
-         !op.hasTag(at::Tag::nondeterministic_seeded) &&
-         std::ranges::find(kWritesStatistics, op.operator_name().name) == kWritesStatistics.end();
-}
-
 // Python's operators compute, except the in-place ones.
 bool is_pure_function(const std::string& name) {
   if (name == "operator.getitem" || name == "getattr") return true;
@@ -48,6 +41,13 @@ bool is_pure_function(const std::string& name) {
 }
 
 }  // namespace
+
+bool is_pure_operator(const c10::OperatorHandle& op) {
+  const c10::FunctionSchema& schema = op.schema();
+  return !schema.returns().empty() && !writes(schema) &&
+         !op.hasTag(at::Tag::nondeterministic_seeded) &&
+         std::ranges::find(kWritesStatistics, op.operator_name().name) == kWritesStatistics.end();
+}
 
 bool is_pure(const graph::Node& node) {
   if (node.op() != graph::Op::call_function) return false;

@@ -1,8 +1,11 @@
 #include "aten/operators.h"
 
 #include <algorithm>
-#include <map>
+#include <functional>
+#include <mutex>
 #include <numeric>
+#include <shared_mutex>
+#include <unordered_map>
 
 namespace assay::aten {
 
@@ -10,27 +13,94 @@ namespace {
 
 constexpr std::string_view kPrefix = "torch.ops.";
 
-using OverloadTable = std::map<std::string, std::vector<c10::OperatorHandle>, std::less<>>;
+// `torch.ops.aten.add` for `aten::add`.
+std::string without_overload(const std::string& qualified_name) {
+  std::string text(kPrefix);
+  const auto colons = qualified_name.find("::");
+  if (colons == std::string::npos) return text + qualified_name;
+  return text + qualified_name.substr(0, colons) + "." + qualified_name.substr(colons + 2);
+}
 
-// Built at the first use: most runs name every operator in full and never need it.
-OverloadTable make_table() {
-  OverloadTable table;
-  auto& dispatcher = c10::Dispatcher::singleton();
-  for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
-    if (auto handle = dispatcher.findSchema(name)) table[name.name].push_back(*handle);
+const std::string& overload_name(const c10::OperatorHandle& op) {
+  return op.operator_name().overload_name;
+}
+
+// All operators there are, by what a graph calls them. The dispatcher has them too, but under names
+// that would have to be put together anew for each of the many questions about a node.
+class OperatorTable {
+ public:
+  using Overloads = std::vector<c10::OperatorHandle>;
+
+  // Operators come and go until the very end of the process, so it is never destroyed.
+  static OperatorTable& instance() {
+    static OperatorTable& table = *new OperatorTable;
+    return table;
   }
-  for (auto& [name, handles] : table) {
-    std::ranges::sort(handles, {}, [](const c10::OperatorHandle& handle) {
-      return handle.operator_name().overload_name;
+
+  std::optional<c10::OperatorHandle> find(std::string_view name, std::string_view overload) const {
+    const std::shared_lock lock(mutex_);
+    const auto found = table_.find(name);
+    if (found == table_.end()) return std::nullopt;
+    const auto& handles = found->second;
+    const auto handle = std::ranges::lower_bound(handles, overload, {}, overload_name);
+    if (handle == handles.end() || overload_name(*handle) != overload) return std::nullopt;
+    return *handle;
+  }
+
+  Overloads overloads(std::string_view name) const {
+    const std::shared_lock lock(mutex_);
+    const auto found = table_.find(name);
+    return found == table_.end() ? Overloads() : found->second;
+  }
+
+  std::vector<std::string> names() const {
+    const std::shared_lock lock(mutex_);
+    std::vector<std::string> names;
+    for (const auto& [name, handles] : table_) {
+      for (const c10::OperatorHandle& handle : handles) names.push_back(python_name(handle));
+    }
+    std::ranges::sort(names);
+    return names;
+  }
+
+ private:
+  // Called with the dispatcher's lock held: the table's own is always the inner one.
+  struct Listener : c10::OpRegistrationListener {
+    explicit Listener(OperatorTable& owner) : table(owner) {}
+    void onOperatorRegistered(const c10::OperatorHandle& op) override { table.add(op); }
+    void onOperatorDeregistered(const c10::OperatorHandle& op) override { table.remove(op); }
+    OperatorTable& table;
+  };
+
+  struct Hash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
+
+  OperatorTable()
+      : listening_(c10::Dispatcher::singleton().addRegistrationListener(
+            std::make_unique<Listener>(*this))) {}
+
+  void add(const c10::OperatorHandle& op) {
+    const std::unique_lock lock(mutex_);
+    Overloads& handles = table_[without_overload(op.operator_name().name)];
+    const auto place = std::ranges::lower_bound(handles, overload_name(op), {}, overload_name);
+    handles.insert(place, op);
+  }
+
+  void remove(const c10::OperatorHandle& op) {
+    const std::unique_lock lock(mutex_);
+    const auto found = table_.find(without_overload(op.operator_name().name));
+    if (found == table_.end()) return;
+    std::erase_if(found->second, [&](const c10::OperatorHandle& handle) {
+      return overload_name(handle) == overload_name(op);
     });
+    if (found->second.empty()) table_.erase(found);
   }
-  return table;
-}
 
-const OverloadTable& overload_table() {
-  static const OverloadTable table = make_table();
-  return table;
-}
+  mutable std::shared_mutex mutex_;
+  std::unordered_map<std::string, Overloads, Hash, std::equal_to<>> table_;
+  c10::RegistrationHandleRAII listening_;  // last: at once it tells all operators there are
+};
 
 // Number of single-character edits between two short words.
 std::size_t edit_distance(std::string_view left, std::string_view right) {
@@ -52,22 +122,15 @@ std::size_t edit_distance(std::string_view left, std::string_view right) {
 
 std::optional<c10::OperatorHandle> find_operator(const graph::Target& target) {
   if (!target.is_operator()) return std::nullopt;
-  const std::string_view rest = std::string_view(target.name()).substr(kPrefix.size());
-  const auto first = rest.find('.');
-  const auto last = rest.rfind('.');
-  std::string name(rest.substr(0, first));
-  name += "::";
-  name += rest.substr(first + 1, last - first - 1);
-  std::string overload(rest.substr(last + 1));
-  if (overload == "default") overload.clear();
-  auto& dispatcher = c10::Dispatcher::singleton();
-  return dispatcher.findSchema(c10::OperatorName(std::move(name), std::move(overload)));
+  const std::string_view text = target.name();
+  const auto dot = text.rfind('.');
+  std::string_view overload = text.substr(dot + 1);
+  if (overload == "default") overload = "";
+  return OperatorTable::instance().find(text.substr(0, dot), overload);
 }
 
-const std::vector<c10::OperatorHandle>& overloads(const std::string& qualified_name) {
-  static const std::vector<c10::OperatorHandle> none;
-  auto found = overload_table().find(qualified_name);
-  return found == overload_table().end() ? none : found->second;
+std::vector<c10::OperatorHandle> overloads(const std::string& qualified_name) {
+  return OperatorTable::instance().overloads(without_overload(qualified_name));
 }
 
 void check_is_harmless(const c10::OperatorHandle& op) {
@@ -79,11 +142,9 @@ void check_is_harmless(const c10::OperatorHandle& op) {
 }
 
 std::string python_name(const c10::OperatorHandle& op) {
-  const c10::OperatorName& name = op.operator_name();
-  std::string text(kPrefix);
-  const auto colons = name.name.find("::");
-  text += name.name.substr(0, colons) + "." + name.name.substr(colons + 2) + ".";
-  return text + (name.overload_name.empty() ? "default" : name.overload_name);
+  const std::string& overload = overload_name(op);
+  return without_overload(op.operator_name().name) + "." +
+         (overload.empty() ? "default" : overload);
 }
 
 std::vector<std::string> nearest_names(std::string_view name, const std::vector<std::string>& known,
@@ -123,12 +184,8 @@ UserError unknown_operator(const std::string& target) {
                        "its overloads are " + names);
     }
   }
-  std::vector<std::string> known;
-  for (const auto& [name, handles] : overload_table()) {
-    for (const c10::OperatorHandle& handle : handles) known.push_back(python_name(handle));
-  }
   std::string hint;
-  for (const std::string& name : nearest_names(target, known)) {
+  for (const std::string& name : nearest_names(target, OperatorTable::instance().names())) {
     hint += (hint.empty() ? "did you mean " : ", ") + name;
   }
   if (hint.empty()) hint = "a custom operator is known only where its library is loaded";

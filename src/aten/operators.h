@@ -17,7 +17,7 @@ namespace assay::aten {
 std::optional<c10::OperatorHandle> find_operator(const graph::Target& target);
 
 /// Every overload of an operator, given as `aten::add`, sorted by overload name; empty if unknown.
-const std::vector<c10::OperatorHandle>& overloads(const std::string& qualified_name);
+std::vector<c10::OperatorHandle> overloads(const std::string& qualified_name);
 
 /// Throws `UserError` for an operator that reaches out of the process: a graph file is data from
 /// anywhere, and running it must not open files.

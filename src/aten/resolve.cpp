@@ -2,6 +2,7 @@
 
 #include <array>
 #include <string>
+#include <utility>
 
 #include "assay/error.h"
 #include "aten/call.h"
@@ -32,12 +33,12 @@ constexpr std::array kModules = {
     ModuleRule{"torch.", "aten::"},
 };
 
-std::span<const c10::OperatorHandle> overloads_by_rule(std::string_view name) {
+std::vector<c10::OperatorHandle> overloads_by_rule(std::string_view name) {
   for (const ModuleRule& rule : kModules) {
     if (!name.starts_with(rule.module)) continue;
     const std::string_view rest = name.substr(rule.module.size());
     if (rest.find('.') != std::string_view::npos) continue;
-    const auto& found = overloads(std::string(rule.operator_prefix) + std::string(rest));
+    auto found = overloads(std::string(rule.operator_prefix) + std::string(rest));
     if (!found.empty()) return found;
   }
   return {};
@@ -57,38 +58,33 @@ Resolution resolve_operator(const graph::Target& target) {
   if (target.is_operator()) {
     const auto handle = find_operator(target);
     if (!handle) throw unknown_operator(name);
-    // The dispatcher's table owns the handle that the span shows.
-    const auto& all = overloads(handle->operator_name().name);
-    for (const c10::OperatorHandle& candidate : all) {
-      if (candidate == *handle) return {nullptr, {&candidate, 1}, Dialect::operator_call};
-    }
-    throw InternalError("an operator is missing from its own overloads");
+    return {nullptr, {*handle}, Dialect::operator_call};
   }
   // `torch.ops.aten.add`: an overload is to be chosen.
   constexpr std::string_view kOps = "torch.ops.";
   std::string qualified = name.substr(kOps.size());
   const auto dot = qualified.find('.');
   if (dot != std::string::npos) qualified.replace(dot, 1, "::");
-  const auto& all = overloads(qualified);
+  auto all = overloads(qualified);
   if (all.empty()) throw unknown_operator(name);
-  return {nullptr, all, Dialect::operator_call};
+  return {nullptr, std::move(all), Dialect::operator_call};
 }
 
 Resolution find_resolution(graph::Op op, const graph::Target& target) {
   const std::string& name = target.name();
   if (op == graph::Op::call_method) {
     if (const TorchFunction* method = find_torch_method(name)) return {method, {}, {}};
-    const auto& found = overloads("aten::" + name);
+    auto found = overloads("aten::" + name);
     if (found.empty() || is_python_method(name)) throw needs_python("Tensor." + name, "method");
-    return {nullptr, found, Dialect::method};
+    return {nullptr, std::move(found), Dialect::method};
   }
   if (name.starts_with("torch.ops.")) return resolve_operator(target);
   if (const TorchFunction* function = find_torch_function(name)) return {function, {}, {}};
-  const auto found = overloads_by_rule(name);
+  auto found = overloads_by_rule(name);
   if (found.empty() || is_python_function(name)) throw needs_python(name, "function");
   const bool is_method =
       name.starts_with("torch.Tensor.") || name.starts_with("torch._C._TensorBase.");
-  return {nullptr, found, is_method ? Dialect::method : Dialect::function};
+  return {nullptr, std::move(found), is_method ? Dialect::method : Dialect::function};
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 /// from, or one of aten/torch_functions.h.
 #pragma once
 
-#include <span>
+#include <vector>
 
 #include "aten/match.h"
 #include "aten/torch_functions.h"
@@ -13,7 +13,7 @@ namespace assay::aten {
 /// What to do for a target. Exactly one of `function` and `overloads` is set.
 struct Resolution {
   const TorchFunction* function = nullptr;
-  std::span<const c10::OperatorHandle> overloads;
+  std::vector<c10::OperatorHandle> overloads;
   Dialect dialect = Dialect::function;
 };
 

@@ -89,10 +89,9 @@ bool is_declared_view(const c10::FunctionSchema& schema) {
          !returns[0].alias_info()->isWrite();
 }
 
-OperatorKind kind_of_operator(const Node& node, const c10::OperatorHandle& op) {
-  const std::string_view name = node.target().base_name();
+OperatorKind kind_of_operator(const c10::OperatorHandle& op, std::string_view name) {
   if (op.hasTag(at::Tag::nondeterministic_seeded)) return OperatorKind::random;
-  if (!aten::is_pure(node)) return OperatorKind::effect;
+  if (!aten::is_pure_operator(op)) return OperatorKind::effect;
   if (is_in(kMaybeCopies, name)) return OperatorKind::pointwise;
   if (is_declared_view(op.schema()) || is_in(kUndeclaredViews, name)) return OperatorKind::view;
   if (is_in(kGathers, name)) return OperatorKind::gather;
@@ -118,7 +117,9 @@ OperatorKind kind_of(const Node& node) {
         source != nullptr && source->is_call() && kind_of(*source) == OperatorKind::view;
     return is_of_views ? OperatorKind::view : OperatorKind::item;
   }
-  if (const auto op = aten::find_operator(node.target())) return kind_of_operator(node, *op);
+  if (const auto op = aten::find_operator(node.target())) {
+    return kind_of_operator(*op, node.target().base_name());
+  }
   if (node.target().name().starts_with("torch.ops.prims.")) {
     return kind_of_prims(node.target().base_name());
   }

@@ -23,7 +23,6 @@ namespace assay::cli {
 namespace {
 
 using reduce::Reduced;
-using sandbox::Signature;
 
 const char* status_name(Reduced::Status status) {
   switch (status) {

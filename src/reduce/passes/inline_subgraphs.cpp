@@ -106,7 +106,7 @@ bool has_nested_attribute(const Graph& body) {
 
 // Whoever took an item of the call takes that of the body's results.
 void replace_call(Node& call, const Argument& results) {
-  const std::vector<Node*> users = call.users();
+  const std::vector<Node*>& users = call.users();
   for (Node* user : std::set<Node*>(users.begin(), users.end())) {
     if (!user->calls("operator.getitem")) continue;
     const auto* index = user->args()[1].get_if<std::int64_t>();
