@@ -4,6 +4,7 @@
 
     warm_up   loads and compiles once, so that no trial has to
     worker    one per connection: a process per trial, its limits, the answer
+    limits    what the process may use, and when its time is over
     trial     what that process does: load, eager, compile, run, backward, compare
     text      reads a repro file
     check     whether a stranger's file may be executed; ``targets`` says what it may call
