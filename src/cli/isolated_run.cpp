@@ -3,6 +3,7 @@
 #include <ATen/Parallel.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "assay/error.h"
@@ -24,6 +25,9 @@ namespace {
 using sandbox::Outcome;
 using sandbox::Signature;
 using sandbox::Verdict;
+
+// Of the output of a run that fails, which may have printed until it was ended.
+constexpr std::size_t kShown = std::size_t{64} << 10U;
 
 sandbox::Trial make_trial(const RunCommand& command, const repro::ReproFile& file) {
   sandbox::Trial trial;
@@ -108,7 +112,10 @@ void print_verdict(const RunCommand& command, const Signature& signature, const 
   }
   std::printf("%s %s\n", bold("failed:").c_str(), sandbox::describe(signature).c_str());
   if (!outcome.report.message.empty()) std::printf("  %s\n", outcome.report.message.c_str());
-  if (!outcome.output.empty()) std::printf("what it printed last:\n%s\n", outcome.output.c_str());
+  const std::size_t skipped = outcome.output.size() - std::min(outcome.output.size(), kShown);
+  if (!outcome.output.empty()) {
+    std::printf("what it printed last:\n%s\n", outcome.output.c_str() + skipped);
+  }
 }
 
 }  // namespace

@@ -161,6 +161,10 @@ Comparison compare_both_ways(const graph::Graph& graph, const Results& one, cons
   return found;
 }
 
+std::string not_repeatable(const Comparison& runs) {
+  return "not repeatable: two eager runs differ in " + runs.where + ": " + runs.message;
+}
+
 }  // namespace
 
 std::vector<Value> clone_inputs_retaining_gradness(const std::vector<Value>& inputs) {
@@ -268,22 +272,23 @@ TwoModels same_two_models(const graph::Graph& graph, const Callable& compiled,
   const Comparison repeated = compare_both_ways(graph, reference, again, judge, options);
   if (!repeated.same) {
     found.eager_failed = true;
-    found.eager_error =
-        "not repeatable: two eager runs differ in " + repeated.where + ": " + repeated.message;
+    found.eager_error = not_repeatable(repeated);
   }
   return found;
 }
 
-Comparison same_as_before(const graph::Graph& graph, const Results& eager,
-                          const std::vector<Value>& inputs, const TwoModelsOptions& options) {
+std::string why_not_repeatable(const graph::Graph& graph, const Results& eager,
+                               const std::vector<Value>& inputs, const TwoModelsOptions& options) {
   SameRandomNumbers random(options.seed);
   const Results again = run_graph(graph, inputs, options.only_forward, random);
   Comparison found = compare_both_ways(graph, eager, again, nullptr, options);
-  if (!options.use_fp64 || !is_about_numbers(found)) return found;
-  Results fp64;
-  const std::string error =
-      error_of([&] { fp64 = run_in_fp64(graph, inputs, options.only_forward, random); });
-  return error.empty() ? compare_both_ways(graph, eager, again, &fp64, options) : found;
+  if (options.use_fp64 && is_about_numbers(found)) {
+    Results fp64;
+    const std::string error =
+        error_of([&] { fp64 = run_in_fp64(graph, inputs, options.only_forward, random); });
+    if (error.empty()) found = compare_both_ways(graph, eager, again, &fp64, options);
+  }
+  return found.same ? "" : not_repeatable(found);
 }
 
 }  // namespace assay::compare

@@ -80,9 +80,10 @@ TwoModels same_two_models(const graph::Graph& graph, const Callable& compiled,
                           const std::vector<aten::Value>& inputs,
                           const TwoModelsOptions& options = {}, const Results* eager = nullptr);
 
-/// Runs `graph` eagerly once more, and compares it with the run that gave `eager`, both ways.
-Comparison same_as_before(const graph::Graph& graph, const Results& eager,
-                          const std::vector<aten::Value>& inputs,
-                          const TwoModelsOptions& options = {});
+/// Runs `graph` eagerly once more, and compares it with the run that gave `eager`, both ways. Empty
+/// if they are the same.
+std::string why_not_repeatable(const graph::Graph& graph, const Results& eager,
+                               const std::vector<aten::Value>& inputs,
+                               const TwoModelsOptions& options = {});
 
 }  // namespace assay::compare

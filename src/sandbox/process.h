@@ -28,7 +28,8 @@ using IsCancelled = std::function<bool()>;
 
 /// Forks. The process leads a group of its own, which is killed as a whole at a limit and after the
 /// process has ended; it dies with its parent. At the limit it gets SIGTERM first and a moment to
-/// say where it was. Throws `std::system_error` if there can be no process.
+/// say where it was; while it is exhausting its memory it may take longer than the limit.
+/// Throws `std::system_error` if there can be no process.
 Ending run_process(const Limits& limits, const ProcessBody& body, int control = -1,
                    const IsCancelled& is_cancelled = {});
 

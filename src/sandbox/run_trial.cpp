@@ -194,12 +194,9 @@ class TrialRun {
     if (!trial_.accuracy) return;
     eager_ = std::move(results);
     if (!trial_.repeat_eager) return;
-    const compare::Comparison itself =
-        compare::same_as_before(*file_.graph, *eager_, inputs_, comparison_options());
-    if (!itself.same) {
-      throw std::runtime_error("not repeatable: two eager runs differ in " + itself.where + ": " +
-                               itself.message);
-    }
+    const std::string why =
+        compare::why_not_repeatable(*file_.graph, *eager_, inputs_, comparison_options());
+    if (!why.empty()) throw std::runtime_error(why);
   }
 
   compare::TwoModelsOptions comparison_options() const {

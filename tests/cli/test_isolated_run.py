@@ -131,3 +131,17 @@ def test_a_bad_fault_is_refused(tmp_path: Path) -> None:
     result = assay("run", graph_file(tmp_path, BODY), "--isolated", "--inject", "relu:smoke")
     assert result.code != 0
     assert "smoke" in result.out + result.err
+
+
+def test_of_a_long_output_a_failure_shows_the_end(tmp_path: Path) -> None:
+    names = [f"a{i}" for i in range(400)]
+    calls = [f"{new} = torch.sin({old})" for old, new in zip(["x", *names], names, strict=False)]
+    file = graph_file(tmp_path, "\n".join([*calls, "b = torch.relu(a399)", "return (b,)"]))
+    options = ["--isolated", "--backend", "aot_eager", "--inject", "relu:runtime_error"]
+    logs = {"TORCH_LOGS": "aot_graphs,aot_joint_graph"}
+    result = assay("run", file, *options, "--json", env=logs)
+    assert len(result.json()["output"]) > 1 << 16
+    result = assay("run", file, *options, env=logs)
+    assert result.code == 1
+    assert "what it printed last:" in result.out
+    assert len(result.out) < (1 << 16) + 1000

@@ -178,7 +178,7 @@ TEST(Process, WhoeverExhaustsItsMemorySlowlyDoesNotHang) {
   EXPECT_EQ(take(200).outcome.limit, Outcome::Limit::wall) << "it takes no more, and hangs";
 }
 
-TEST(Process, WhoeverTakesMemoryVerySlowlyIsEnded) {
+TEST(Process, WhoeverTakesMemoryForTooLongIsEnded) {
   Limits limits = quick();
   limits.wall_seconds = 0.1;
   limits.memory_bytes = std::size_t{16} << 30U;

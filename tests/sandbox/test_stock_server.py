@@ -212,6 +212,13 @@ def test_hang(connection: Connection) -> None:
     assert 1.5 <= answer["seconds"] < 15
 
 
+@pytest.mark.parametrize("limit", ["wall", "cpu"])
+def test_no_time_at_all(limit: str, connection: Connection) -> None:
+    setup = backend("time.sleep(1000)")
+    answer = connection.ask(AFTER_DYNAMO, backend="mine", setup=setup, limits={**WALL, limit: 0})
+    assert answer["limit"] == limit
+
+
 def test_cpu_limit_counts_processes_below(connection: Connection) -> None:
     setup = backend("subprocess.run([sys.executable, '-c', 'while True: pass'])")
     limits = {"wall": 60.0, "cpu": 1.0}

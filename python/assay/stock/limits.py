@@ -54,18 +54,19 @@ class Timer:
 
     def exceeded(self) -> str | None:
         """The limit at which the process is to be ended."""
-        limits = self.limits
-        used = {}
-        if limits.wall is not None:
-            used["wall"] = (time.monotonic() - self.start) / limits.wall
-        if limits.cpu is not None:
-            used["cpu"] = process.cpu_seconds(self.pid) / limits.cpu
-        most = max(used.values(), default=0.0)
-        if self.memory_before is None and most >= self.allowed - 0.5:
+        if self.memory_before is None and self._has_used(self.allowed - 0.5):
             self.memory_before = process.virtual_bytes(self.pid)
-        if most < self.allowed or self._is_exhausting_memory():
-            return None
-        return max(used, key=lambda name: used[name])
+        limit = self._has_used(self.allowed)
+        return None if limit is None or self._is_exhausting_memory() else limit
+
+    def _has_used(self, part: float) -> str | None:
+        """The limit of which it has used this part."""
+        limits = self.limits
+        if limits.wall is not None and time.monotonic() - self.start >= part * limits.wall:
+            return "wall"
+        if limits.cpu is not None and process.cpu_seconds(self.pid) >= part * limits.cpu:
+            return "cpu"
+        return None
 
     def _is_exhausting_memory(self) -> bool:
         """Whether it is; if so, it gets another half of its time."""

@@ -62,11 +62,8 @@ def cpu_seconds(pid: int) -> float:
 
 
 def virtual_bytes(pid: int) -> int:
-    """The size of a process's address space; 0 if it has ended."""
-    try:
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[0]) * PAGE
-    except (OSError, IndexError):
-        return 0
+    """The size of a process's address space; 0 if it has ended and was not waited for."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[0]) * PAGE
 
 
 def kill_group(group: int) -> None:
