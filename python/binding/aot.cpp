@@ -70,7 +70,7 @@ struct PythonResult {
   py::object object;
 };
 
-frontend::Function wrap(py::function function) {
+aten::Function wrap(py::function function) {
   // Freed with the GIL held, whoever lets go of it last.
   auto held = std::shared_ptr<py::function>(new py::function(std::move(function)),
                                             [](py::function* object) {
@@ -85,7 +85,7 @@ frontend::Function wrap(py::function function) {
     try {
       return from_python(result);
     } catch (const UserError& error) {
-      if (!aten::is_capturing()) throw PythonResult{result};
+      if (!aten::is_recording_calls()) throw PythonResult{result};
       throw TraceError("a compiled program cannot return this: " + error.detail().message,
                        "return tensors, numbers, and lists, tuples or dicts of them");
     }
@@ -95,10 +95,10 @@ frontend::Function wrap(py::function function) {
 // A compiled Python function.
 class FunctionHandle {
  public:
-  FunctionHandle(py::function function, py::function captured_as, const std::string& backend,
+  FunctionHandle(py::function function, py::function recorded_as, const std::string& backend,
                  const std::string& name, bool fallback, std::size_t cache_limit)
       : function_(wrap(function),
-                  options(backend, name, fallback, cache_limit, wrap(std::move(captured_as)))) {
+                  options(backend, name, fallback, cache_limit, wrap(std::move(recorded_as)))) {
     if (fallback) eager_ = std::move(function);
   }
 
@@ -140,9 +140,9 @@ class FunctionHandle {
  private:
   static frontend::FunctionOptions options(const std::string& backend, const std::string& name,
                                            bool fallback, std::size_t cache_limit,
-                                           frontend::Function captured_as = {}) {
+                                           aten::Function recorded_as = {}) {
     frontend::FunctionOptions made;
-    made.captured_as = std::move(captured_as);
+    made.recorded_as = std::move(recorded_as);
     made.backend = backend;
     made.name = name;
     made.fallback = fallback;
@@ -195,14 +195,15 @@ TraceHandle trace_captured(const graph::Graph& graph, const std::vector<aten::Va
 TraceHandle trace_function(py::function function, const py::iterable& args,
                            const std::string& partitioner, bool decompose) {
   std::vector<aten::Value> inputs = values_from(args);
-  frontend::CaptureOptions options;
+  aten::RecordCallsOptions options;
   options.is_held_elsewhere = &is_held_elsewhere;
   options.stack = [] {
     const py::gil_scoped_acquire gil;
     return python_stack();
   };
   const py::gil_scoped_release unlocked;
-  const frontend::Captured captured = frontend::capture(wrap(std::move(function)), inputs, options);
+  const aten::RecordedCalls captured =
+      aten::record_calls(wrap(std::move(function)), inputs, options);
   for (const at::Tensor& tensor : captured.tensors) inputs.emplace_back(c10::IValue(tensor));
   return trace_captured(*captured.graph, inputs, partitioner, decompose);
 }
@@ -233,7 +234,7 @@ void add_aot(py::module_& module) {
   py::class_<FunctionHandle>(module, "CompiledFunction")
       .def(py::init<py::function, py::function, const std::string&, const std::string&, bool,
                     std::size_t>(),
-           py::arg("function"), py::arg("captured_as"), py::arg("backend"), py::arg("name"),
+           py::arg("function"), py::arg("recorded_as"), py::arg("backend"), py::arg("name"),
            py::arg("fallback"), py::arg("cache_limit"))
       .def(py::init<const std::string&, const std::string&, bool, std::size_t>(), py::arg("graph"),
            py::arg("backend"), py::arg("fallback"), py::arg("cache_limit"))

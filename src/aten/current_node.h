@@ -10,12 +10,12 @@ namespace assay::aten {
 inline thread_local constinit const graph::Node* current_node = nullptr;
 
 /// Puts the node back that was current before: a runner may run inside another one's node.
-class KeepCurrentNode {
+class CurrentNodeScope {
  public:
-  KeepCurrentNode() = default;
-  ~KeepCurrentNode() { current_node = outer_; }
-  KeepCurrentNode(const KeepCurrentNode&) = delete;
-  KeepCurrentNode& operator=(const KeepCurrentNode&) = delete;
+  CurrentNodeScope() = default;
+  ~CurrentNodeScope() { current_node = outer_; }
+  CurrentNodeScope(const CurrentNodeScope&) = delete;
+  CurrentNodeScope& operator=(const CurrentNodeScope&) = delete;
 
  private:
   const graph::Node* outer_ = current_node;

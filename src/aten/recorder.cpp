@@ -38,7 +38,7 @@ bool is_composite(const c10::OperatorHandle& op) {
 }
 
 void run_below(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Recorder::Stack& stack) {
-  const NotTraced guard;
+  const NotTracedScope guard;
   op.redispatchBoxed(keys, &stack);
 }
 
@@ -46,12 +46,12 @@ void run_below(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Recorder
 
 Recorder* Recorder::active() { return active_recorder; }
 
-Recorder::Active::Active(Recorder& recorder) : saved_(active_recorder) {
+Recorder::ActiveScope::ActiveScope(Recorder& recorder) : saved_(active_recorder) {
   register_trace_keys();
   active_recorder = &recorder;
 }
 
-Recorder::Active::~Active() { active_recorder = saved_; }
+Recorder::ActiveScope::~ActiveScope() { active_recorder = saved_; }
 
 Node& Recorder::add_input(std::string_view name, const at::Tensor& tensor) {
   Node* first_call = nullptr;
@@ -102,7 +102,7 @@ void Recorder::replace_value(const at::Tensor& tensor, const at::Tensor& value, 
   entry.current = value;
   entry.node = &node;
   bind(value, node);
-  for (Capture& capture : captures_) {
+  for (CapturedTensor& capture : captures_) {
     if (capture.tensor.is_same(tensor)) capture.is_changed = true;
   }
 }

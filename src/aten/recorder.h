@@ -19,7 +19,7 @@
 namespace assay::aten {
 
 /// A tensor the program used without having been given it: a parameter held by a module, say.
-struct Capture {
+struct CapturedTensor {
   at::Tensor tensor;
   graph::Node* placeholder = nullptr;
   /// The program changed it in place; `Recorder::node_of` is its value at the end.
@@ -40,7 +40,7 @@ class Recorder {
   /// The node whose value `tensor` is now. A tensor not seen before becomes a capture.
   graph::Node& node_of(const at::Tensor& tensor);
   bool knows(const at::Tensor& tensor) const { return entries_.contains(impl(tensor)); }
-  const std::vector<Capture>& captures() const { return captures_; }
+  const std::vector<CapturedTensor>& captures() const { return captures_; }
   /// True if the value of this input or captured tensor was replaced while recording.
   bool is_changed(const at::Tensor& tensor) const;
 
@@ -55,12 +55,12 @@ class Recorder {
   void record(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack& stack);
 
   /// Makes a recorder the active one of this thread.
-  class Active {
+  class ActiveScope {
    public:
-    explicit Active(Recorder& recorder);
-    ~Active();
-    Active(const Active&) = delete;
-    Active& operator=(const Active&) = delete;
+    explicit ActiveScope(Recorder& recorder);
+    ~ActiveScope();
+    ActiveScope(const ActiveScope&) = delete;
+    ActiveScope& operator=(const ActiveScope&) = delete;
 
    private:
     Recorder* saved_;
@@ -88,7 +88,7 @@ class Recorder {
 
   graph::Graph& graph_;
   std::unordered_map<const c10::TensorImpl*, Entry> entries_;
-  std::vector<Capture> captures_;
+  std::vector<CapturedTensor> captures_;
   Replacement replacement_;
   std::function<void(graph::Node&)> listener_;
   std::function<std::string()> where_;

@@ -6,12 +6,12 @@
 
 namespace assay::aten {
 
-KeepGenerator::KeepGenerator() : generator_(at::detail::getDefaultCPUGenerator()) {
+RestoreGeneratorScope::RestoreGeneratorScope() : generator_(at::detail::getDefaultCPUGenerator()) {
   const std::lock_guard lock(generator_.mutex());
   state_ = generator_.get_state();
 }
 
-KeepGenerator::~KeepGenerator() {
+RestoreGeneratorScope::~RestoreGeneratorScope() {
   const std::lock_guard lock(generator_.mutex());
   generator_.set_state(state_);
 }

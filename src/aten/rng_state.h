@@ -7,12 +7,12 @@
 namespace assay::aten {
 
 /// Puts the default CPU generator back into the state it had, when it dies.
-class KeepGenerator {
+class RestoreGeneratorScope {
  public:
-  KeepGenerator();
-  ~KeepGenerator();
-  KeepGenerator(const KeepGenerator&) = delete;
-  KeepGenerator& operator=(const KeepGenerator&) = delete;
+  RestoreGeneratorScope();
+  ~RestoreGeneratorScope();
+  RestoreGeneratorScope(const RestoreGeneratorScope&) = delete;
+  RestoreGeneratorScope& operator=(const RestoreGeneratorScope&) = delete;
 
  private:
   at::Generator generator_;

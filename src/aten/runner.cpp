@@ -73,7 +73,7 @@ class Run {
   }
 
   void run_steps() {
-    const KeepCurrentNode keep;
+    const CurrentNodeScope keep;
     for (const Step& step : plan_.steps) {
       current_node = step.node;
       try {

@@ -49,8 +49,8 @@ void record_below(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack
     return;
   }
   if (recorder == nullptr) {
-    RefuseValueReads::check(op, *stack);
-    const NotTraced guard;  // what a kernel does inside is its own affair
+    RefuseValueReadsScope::check(op, *stack);
+    const NotTracedScope guard;  // what a kernel does inside is its own affair
     op.redispatchBoxed(rest, stack);
     return;
   }
@@ -166,18 +166,19 @@ void register_trace_keys() {
       register_key<&see_above>(kAboveAutograd);
 }
 
-TraceBelowAutograd::TraceBelowAutograd() : below_(kBelowAutograd), above_(kAboveAutograd) {}
+TraceBelowAutogradScope::TraceBelowAutogradScope()
+    : below_(kBelowAutograd), above_(kAboveAutograd) {}
 
-NotTraced::NotTraced()
+NotTracedScope::NotTracedScope()
     : guard_(c10::DispatchKeySet({kBelowAutograd, kAboveAutograd, c10::DispatchKey::Functionalize,
                                   c10::DispatchKey::AutocastCPU}) |
              c10::autograd_dispatch_keyset_with_ADInplaceOrView) {}
 
-TraceAboveAutograd::TraceAboveAutograd(const CallListener& listener)
+TraceAboveAutogradScope::TraceAboveAutogradScope(const CallListener& listener)
     : above_(kAboveAutograd), saved_(call_listener) {
   call_listener = &listener;
 }
 
-TraceAboveAutograd::~TraceAboveAutograd() { call_listener = saved_; }
+TraceAboveAutogradScope::~TraceAboveAutogradScope() { call_listener = saved_; }
 
 }  // namespace assay::aten

@@ -21,9 +21,9 @@ inline constexpr c10::DispatchKey kAboveAutograd = c10::DispatchKey::TESTING_ONL
 void register_trace_keys();
 
 /// While it lives, operators of this thread go to the active recorder (aten/recorder.h).
-class TraceBelowAutograd {
+class TraceBelowAutogradScope {
  public:
-  TraceBelowAutograd();
+  TraceBelowAutogradScope();
 
  private:
   c10::impl::IncludeDispatchKeyGuard below_;
@@ -31,9 +31,9 @@ class TraceBelowAutograd {
 };
 
 /// While it lives, operators of this thread go to kernels: neither recorded nor differentiated.
-class NotTraced {
+class NotTracedScope {
  public:
-  NotTraced();
+  NotTracedScope();
 
  private:
   c10::impl::ExcludeDispatchKeyGuard guard_;
@@ -44,12 +44,12 @@ using CallListener = std::function<void(const c10::OperatorHandle&, std::vector<
                                         const std::function<void()>& run)>;
 
 /// While it lives, `listener` makes every operator call of this thread, by calling `run`.
-class TraceAboveAutograd {
+class TraceAboveAutogradScope {
  public:
-  explicit TraceAboveAutograd(const CallListener& listener);
-  ~TraceAboveAutograd();
-  TraceAboveAutograd(const TraceAboveAutograd&) = delete;
-  TraceAboveAutograd& operator=(const TraceAboveAutograd&) = delete;
+  explicit TraceAboveAutogradScope(const CallListener& listener);
+  ~TraceAboveAutogradScope();
+  TraceAboveAutogradScope(const TraceAboveAutogradScope&) = delete;
+  TraceAboveAutogradScope& operator=(const TraceAboveAutogradScope&) = delete;
 
  private:
   c10::impl::IncludeDispatchKeyGuard above_;

@@ -10,7 +10,7 @@ namespace assay::aten {
 
 namespace {
 
-thread_local RefuseValueReads* active_refusal = nullptr;
+thread_local RefuseValueReadsScope* active_refusal = nullptr;
 
 bool is_mask(const at::Tensor& tensor) {
   return tensor.defined() && (tensor.scalar_type() == c10::ScalarType::Bool ||
@@ -49,15 +49,16 @@ void refuse_value_read(const c10::OperatorHandle& op, const std::vector<c10::IVa
                          : "keep it a tensor (torch.where instead of if), or pass it as a number");
 }
 
-RefuseValueReads::RefuseValueReads(std::function<std::string()> where)
+RefuseValueReadsScope::RefuseValueReadsScope(std::function<std::string()> where)
     : below_(kBelowAutograd), where_(std::move(where)), saved_(active_refusal) {
   register_trace_keys();
   active_refusal = this;
 }
 
-RefuseValueReads::~RefuseValueReads() { active_refusal = saved_; }
+RefuseValueReadsScope::~RefuseValueReadsScope() { active_refusal = saved_; }
 
-void RefuseValueReads::check(const c10::OperatorHandle& op, const std::vector<c10::IValue>& stack) {
+void RefuseValueReadsScope::check(const c10::OperatorHandle& op,
+                                  const std::vector<c10::IValue>& stack) {
   if (active_refusal == nullptr) return;
   try {
     refuse_value_read(op, stack, active_refusal->where_);

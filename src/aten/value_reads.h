@@ -21,12 +21,12 @@ void refuse_value_read(const c10::OperatorHandle& op, const std::vector<c10::IVa
 
 /// While it lives, an operator of this thread that reads values throws `TraceError`, also where it
 /// is hidden in another one. For threads without an active recorder.
-class RefuseValueReads {
+class RefuseValueReadsScope {
  public:
-  explicit RefuseValueReads(std::function<std::string()> where);
-  ~RefuseValueReads();
-  RefuseValueReads(const RefuseValueReads&) = delete;
-  RefuseValueReads& operator=(const RefuseValueReads&) = delete;
+  explicit RefuseValueReadsScope(std::function<std::string()> where);
+  ~RefuseValueReadsScope();
+  RefuseValueReadsScope(const RefuseValueReadsScope&) = delete;
+  RefuseValueReadsScope& operator=(const RefuseValueReadsScope&) = delete;
 
   /// Throws if one is active on this thread and `op` reads values. `stack` ends with its arguments.
   static void check(const c10::OperatorHandle& op, const std::vector<c10::IValue>& stack);
@@ -37,7 +37,7 @@ class RefuseValueReads {
   c10::impl::IncludeDispatchKeyGuard below_;
   std::function<std::string()> where_;
   std::optional<TraceError> error_;
-  RefuseValueReads* saved_;
+  RefuseValueReadsScope* saved_;
 };
 
 }  // namespace assay::aten

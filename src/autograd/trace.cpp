@@ -77,11 +77,11 @@ class Trace {
 
   JointGraph run(const std::vector<Tensor>& inputs) {
     // Random operators run for real; the program's own run must draw the same numbers.
-    const aten::KeepGenerator keep_generator;
-    const aten::Recorder::Active active(*recorder_);
+    const aten::RestoreGeneratorScope keep_generator;
+    const aten::Recorder::ActiveScope active(*recorder_);
     add_inputs(inputs);
     {
-      const aten::TraceBelowAutograd traced;
+      const aten::TraceBelowAutogradScope traced;
       const c10::impl::IncludeDispatchKeyGuard functionalize(c10::DispatchKey::Functionalize);
       const functional::FunctionalizationReapplyViewsGuard reapply_views(true);
       run_forward();
@@ -135,7 +135,7 @@ class Trace {
     }
     const SharedMemory shared = shared_memory(inputs, sharing);
     const Tensor& first = inputs[sharing[0]];
-    const aten::NotTraced guard;
+    const aten::NotTracedScope guard;
     const Tensor memory =
         first.detach().as_strided({shared.size}, {1}, first.storage_offset() + shared.begin);
     return add_primal(memory, sharing[0], shared);
@@ -145,7 +145,7 @@ class Trace {
                          std::optional<SharedMemory> shared) {
     TracedPrimal made;
     {
-      const aten::NotTraced guard;
+      const aten::NotTracedScope guard;
       made.plain = tensor.detach();
     }
     made.placeholder =
@@ -235,7 +235,7 @@ class Trace {
       joint_.primals[i].is_change_differentiable = differentiated.defined();
       add_forward_output(node, value, differentiated);
     }
-    for (const aten::Capture& capture : recorder_->captures()) {
+    for (const aten::CapturedTensor& capture : recorder_->captures()) {
       if (!capture.is_changed) continue;
       Primal& primal = primal_of(capture.tensor);
       primal.is_changed = true;
@@ -434,7 +434,7 @@ class Trace {
   Tensor make_tangent(std::size_t index) {
     Tensor plain;
     {
-      const aten::NotTraced guard;
+      const aten::NotTracedScope guard;
       plain = at::empty_like(tangent_like_[index]).fill_(1);
     }
     recorder_->add_input("tangents_" + std::to_string(index + 1), plain);

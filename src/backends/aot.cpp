@@ -37,7 +37,7 @@ Callable compile_ahead_of_time(const Subject& subject, const autograd::AotOption
   // Outside of the faults: whoever watches the compiler sees it fail.
   if (subject.wrap_compiler) chosen.compiler = subject.wrap_compiler(std::move(chosen.compiler));
   chosen.compiler = with_steps(std::move(chosen.compiler));
-  const FaultsAsleep trial_run;
+  const FaultsAsleepScope trial_run;
   auto program = std::make_shared<const autograd::AotProgram>(*subject.graph, subject.inputs,
                                                               chosen, subject.source);
   return [program](const std::vector<aten::Value>& inputs) { return program->run(inputs); };

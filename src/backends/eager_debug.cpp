@@ -153,7 +153,7 @@ Callable compile_eager_debug(const Subject& subject) {
   auto runner = std::make_shared<const aten::GraphRunner>(*subject.graph, subject.source);
   return [graph = subject.graph, runner](std::vector<aten::Value> inputs) {
     static const aten::CallListener listener = &check_or_enter;
-    const aten::TraceAboveAutograd seen(listener);
+    const aten::TraceAboveAutogradScope seen(listener);
     return runner->run(std::move(inputs));
   };
 }

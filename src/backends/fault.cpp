@@ -260,8 +260,8 @@ std::shared_ptr<const Graph> FaultInjector::inject(std::shared_ptr<const Graph> 
   return faulty;
 }
 
-FaultsAsleep::FaultsAsleep() { ++trial_runs; }
-FaultsAsleep::~FaultsAsleep() { --trial_runs; }
-bool FaultsAsleep::on_this_thread() { return trial_runs > 0; }
+FaultsAsleepScope::FaultsAsleepScope() { ++trial_runs; }
+FaultsAsleepScope::~FaultsAsleepScope() { --trial_runs; }
+bool FaultsAsleepScope::on_this_thread() { return trial_runs > 0; }
 
 }  // namespace assay::backends

@@ -90,12 +90,12 @@ class FaultInjector {
 
 /// While it lives, faults in graphs that this thread runs do nothing: a trial run at compile time
 /// must not meet what is to happen at run time.
-class FaultsAsleep {
+class FaultsAsleepScope {
  public:
-  FaultsAsleep();
-  ~FaultsAsleep();
-  FaultsAsleep(const FaultsAsleep&) = delete;
-  FaultsAsleep& operator=(const FaultsAsleep&) = delete;
+  FaultsAsleepScope();
+  ~FaultsAsleepScope();
+  FaultsAsleepScope(const FaultsAsleepScope&) = delete;
+  FaultsAsleepScope& operator=(const FaultsAsleepScope&) = delete;
 
   static bool on_this_thread();
 };

@@ -53,7 +53,7 @@ void misbehave(const std::string& kind) {
 
 // A number that leaves results as they are (1; false for bools) unless the fault is in the values.
 Tensor trigger(const Tensor& tensor, const std::string& kind, std::int64_t percent) {
-  const bool is_awake = !FaultsAsleep::on_this_thread() && happens(percent);
+  const bool is_awake = !FaultsAsleepScope::on_this_thread() && happens(percent);
   if (is_awake) misbehave(kind);
   const bool is_wrong = is_awake && (kind == "accuracy" || kind == "nan");
   if (tensor.scalar_type() == at::kBool) return at::full({}, is_wrong, tensor.options());

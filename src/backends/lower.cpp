@@ -1,6 +1,6 @@
 #include "backends/lower.h"
 
-#include "aten/capture.h"
+#include "aten/record_calls.h"
 #include "aten/runner.h"
 #include "backends/fault.h"
 #include "backends/node_cursor.h"
@@ -8,10 +8,10 @@
 namespace assay::backends {
 
 Lowered lower(const Subject& subject) {
-  const FaultsAsleep trial_run;
+  const FaultsAsleepScope trial_run;
   const aten::GraphRunner runner(*subject.graph, subject.source);
   NodeCursor cursor(*subject.graph);
-  aten::CaptureOptions options;
+  aten::RecordCallsOptions options;
   options.name = subject.graph->name();
   for (const graph::Node* node : std::as_const(*subject.graph).placeholders()) {
     options.input_names.push_back(node->name());
@@ -20,7 +20,7 @@ Lowered lower(const Subject& subject) {
     return cursor.current() == nullptr ? std::vector<graph::StackFrame>()
                                        : cursor.current()->meta.stack;
   };
-  aten::Captured captured = aten::capture(
+  aten::RecordedCalls captured = aten::record_calls(
       [&](const std::vector<aten::Value>& inputs) {
         return runner.run(
             inputs, [&](const graph::Node& node, const aten::Value&) { cursor.finish(node); });

@@ -24,7 +24,7 @@ struct Lowered {
   }
 };
 
-/// Runs the graph once on copies of the inputs. Throws as aten::capture.
+/// Runs the graph once on copies of the inputs. Throws as aten::record_calls.
 Lowered lower(const Subject& subject);
 
 }  // namespace assay::backends

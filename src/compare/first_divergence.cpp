@@ -11,9 +11,9 @@
 #include "aten/rng_state.h"
 #include "aten/runner.h"
 #include "compare/fp64.h"
-#include "compare/keep_modes.h"
 #include "compare/models.h"
 #include "compare/piece.h"
+#include "compare/restore_modes.h"
 #include "compare/scaling.h"
 #include "compare/tensor_trees.h"
 #include "graph/print.h"
@@ -252,8 +252,8 @@ class Search {
 std::optional<Divergence> search(const Graph& graph, Suspect& suspect,
                                  const std::vector<Value>& inputs,
                                  const DivergenceOptions& options) {
-  const KeepModes modes;
-  const aten::KeepGenerator generator;
+  const RestoreModesScope modes;
+  const aten::RestoreGeneratorScope generator;
   return Search(graph, suspect, options).run(inputs);
 }
 

@@ -43,7 +43,7 @@ class SameRandomNumbers {
   }
 
  private:
-  aten::KeepGenerator keep_;
+  aten::RestoreGeneratorScope keep_;
   at::Generator generator_ = at::detail::getDefaultCPUGenerator();
   std::optional<std::uint64_t> seed_;
   Tensor state_;

@@ -57,10 +57,11 @@ std::vector<at::Tensor> to_tensors(const Value& result) {
   return tensors;
 }
 
-frontend::Function as_function(const Program& program) {
+aten::Function as_function(const Program& program) {
   return [program](const std::vector<Value>& inputs) {
     if (!is_being_recorded()) return to_value(program(to_inputs(inputs)));
-    const frontend::ProgramFrames frames;  // walks the stack: only where a place may be asked for
+    const frontend::UserProgramScope
+        frames;  // walks the stack: only where a place may be asked for
     std::vector<at::Tensor> results = program(to_inputs(inputs));
     if (!std::ranges::all_of(results, [](const at::Tensor& result) { return result.defined(); })) {
       throw TraceError("the program returns an undefined tensor, which a graph cannot return",
@@ -88,7 +89,7 @@ struct CompiledProgram::State {
 };
 
 CompiledProgram::CompiledProgram(Program program, CompileOptions options) {
-  frontend::Function function = as_function(program);
+  aten::Function function = as_function(program);
   // Not copied into place: a compiled function has a mutex.
   state_.reset(new State{std::move(program),
                          {std::move(function), to_function_options(std::move(options))}});

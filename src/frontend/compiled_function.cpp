@@ -10,7 +10,7 @@ namespace assay::frontend {
 
 using aten::Value;
 
-CompiledFunction::CompiledFunction(Function function, FunctionOptions options)
+CompiledFunction::CompiledFunction(aten::Function function, FunctionOptions options)
     : function_(std::move(function)), options_(std::move(options)) {
   backends::find_backend(
       options_.backend);  // an unknown name is an error now, not at the first call
@@ -24,14 +24,15 @@ CompiledFunction::CompiledFunction(std::shared_ptr<const graph::Graph> graph,
   graph_ = std::move(graph);
 }
 
-Captured CompiledFunction::capture_for(const std::vector<Value>& inputs) const {
+aten::RecordedCalls CompiledFunction::record_for(const std::vector<Value>& inputs) const {
   if (graph_ != nullptr) return {graph_->clone(), {}};
-  CaptureOptions options;
+  aten::RecordCallsOptions options;
   options.name = options_.name;
   options.stack = options_.stack;
   options.where = options_.where;
   options.is_held_elsewhere = options_.is_held_elsewhere;
-  return capture(options_.captured_as ? options_.captured_as : function_, inputs, options);
+  return aten::record_calls(options_.recorded_as ? options_.recorded_as : function_, inputs,
+                            options);
 }
 
 std::vector<std::shared_ptr<const CompiledFunction::Entry>> CompiledFunction::entries() const {
@@ -61,7 +62,7 @@ std::shared_ptr<const CompiledFunction::Entry> CompiledFunction::make(
   };
   try {
     log_step("torchdynamo start tracing");
-    Captured captured = capture_for(inputs);
+    aten::RecordedCalls captured = record_for(inputs);
     log_step("torchdynamo done tracing");
     entry.graph = std::move(captured.graph);
     observe::artifact(observe::Artifact::graph_code, [&] { return graph::print(*entry.graph); });
@@ -119,7 +120,8 @@ Value CompiledFunction::run(const Entry& entry, const std::vector<Value>& inputs
 
 Value CompiledFunction::call(const std::vector<Value>& inputs) {
   // Inside another program that is being captured: its calls become part of that one's graph.
-  if (is_capturing()) return (options_.captured_as ? options_.captured_as : function_)(inputs);
+  if (aten::is_recording_calls())
+    return (options_.recorded_as ? options_.recorded_as : function_)(inputs);
   const GlobalState state = GlobalState::current();
   std::shared_ptr<const Entry> entry = find(inputs, state);
   if (entry == nullptr) entry = add(inputs, state);

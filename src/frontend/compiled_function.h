@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "aten/record_calls.h"
 #include "aten/value.h"
 #include "backends/registry.h"
-#include "frontend/capture.h"
 #include "frontend/guards.h"
 
 namespace assay::frontend {
@@ -24,18 +24,18 @@ struct FunctionOptions {
   bool fallback = false;
   /// After this many compilations further calls run eagerly, with one warning.
   std::size_t cache_limit = 8;
-  /// As in CaptureOptions.
+  /// As in aten::RecordCallsOptions.
   std::function<std::vector<graph::StackFrame>()> stack;
   std::function<std::string()> where;
   std::function<bool(const at::Tensor&)> is_held_elsewhere;
   /// What is run to capture the function, if not the function itself: one that refuses more.
-  Function captured_as;
+  aten::Function recorded_as;
 };
 
 /// Calls may come from several threads; each compilation is done by one of them.
 class CompiledFunction {
  public:
-  CompiledFunction(Function function, FunctionOptions options);
+  CompiledFunction(aten::Function function, FunctionOptions options);
   /// The same for a graph that was captured before.
   CompiledFunction(std::shared_ptr<const graph::Graph> graph, FunctionOptions options);
 
@@ -60,9 +60,9 @@ class CompiledFunction {
   std::shared_ptr<const Entry> make(const std::vector<aten::Value>& inputs) const;
   aten::Value run(const Entry& entry, const std::vector<aten::Value>& inputs) const;
 
-  Captured capture_for(const std::vector<aten::Value>& inputs) const;
+  aten::RecordedCalls record_for(const std::vector<aten::Value>& inputs) const;
 
-  Function function_;
+  aten::Function function_;
   std::shared_ptr<const graph::Graph> graph_;  // null for a function
   FunctionOptions options_;
   std::mutex compiling_;

@@ -260,11 +260,11 @@ std::string line_about(const Frame& frame) {
 
 // Not counted: stack_depth, this constructor, and whoever makes the object. Should the compiler
 // inline one of them, a frame of libassay more is looked at and left out.
-ProgramFrames::ProgramFrames() : saved_(outer_frames) {
+UserProgramScope::UserProgramScope() : saved_(outer_frames) {
   outer_frames = std::max(stack_depth() - 3, 0);
 }
 
-ProgramFrames::~ProgramFrames() { outer_frames = saved_; }
+UserProgramScope::~UserProgramScope() { outer_frames = saved_; }
 
 std::string_view function_name(std::string_view demangled_name) {
   // A template's name begins with its return type. Spaces inside brackets are part of a name, as

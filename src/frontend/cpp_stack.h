@@ -8,12 +8,12 @@
 namespace assay::frontend {
 
 /// While it lives, this thread runs the user's program: frames outside of it are not the program's.
-class ProgramFrames {
+class UserProgramScope {
  public:
-  ProgramFrames();
-  ~ProgramFrames();
-  ProgramFrames(const ProgramFrames&) = delete;
-  ProgramFrames& operator=(const ProgramFrames&) = delete;
+  UserProgramScope();
+  ~UserProgramScope();
+  UserProgramScope(const UserProgramScope&) = delete;
+  UserProgramScope& operator=(const UserProgramScope&) = delete;
 
  private:
   int saved_;

@@ -31,7 +31,7 @@ struct Hub {
   Timings timings;
   bool timings_asked = false;     // Settings::timings
   bool collects_timings = false;  // kept by set_gates()
-  int quiet = 0;                  // how many Quiet there are
+  int quiet = 0;                  // how many QuietScope there are
   std::optional<ChromeTrace> trace;
   std::vector<std::shared_ptr<Subscriber>> subscribers;
 };

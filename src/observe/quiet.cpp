@@ -14,8 +14,8 @@ void count_quiet(int change) {
 
 }  // namespace
 
-Quiet::Quiet() { count_quiet(1); }
+QuietScope::QuietScope() { count_quiet(1); }
 
-Quiet::~Quiet() { count_quiet(-1); }
+QuietScope::~QuietScope() { count_quiet(-1); }
 
 }  // namespace assay::observe

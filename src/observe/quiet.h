@@ -4,12 +4,12 @@
 namespace assay::observe {
 
 /// While one lives, no consumer gets anything that begins, on any thread.
-class Quiet {
+class QuietScope {
  public:
-  Quiet();
-  ~Quiet();
-  Quiet(const Quiet&) = delete;
-  Quiet& operator=(const Quiet&) = delete;
+  QuietScope();
+  ~QuietScope();
+  QuietScope(const QuietScope&) = delete;
+  QuietScope& operator=(const QuietScope&) = delete;
 };
 
 }  // namespace assay::observe

@@ -21,7 +21,7 @@ std::string Findings::comment_on(const sandbox::Signature& signature) const {
   return comment;
 }
 
-void Findings::save_step(const Program& best, const sandbox::Signature& signature) {
+void Findings::save_step(const Candidate& best, const sandbox::Signature& signature) {
   const std::string comment = comment_on(signature);
   workspace_.save("repro.py", workspace_.print_for_people(best, comment));
   workspace_.save("checkpoints/" + std::to_string(count_calls(*best.graph)) + ".py",
@@ -29,12 +29,12 @@ void Findings::save_step(const Program& best, const sandbox::Signature& signatur
   best_text_ = workspace_.print(best);
 }
 
-void Findings::save_result(const Program& best, const sandbox::Signature& signature,
+void Findings::save_result(const Candidate& best, const sandbox::Signature& signature,
                            const std::string& comment) {
   workspace_.save("repro.py", workspace_.print_for_people(best, comment_on(signature) + comment));
 }
 
-void Findings::save_other(const Program& program, const sandbox::Signature& signature) {
+void Findings::save_other(const Candidate& program, const sandbox::Signature& signature) {
   const bool is_known = std::ranges::any_of(others_, [&](const OtherFailure& other) {
     return sandbox::is_same(other.signature, signature);
   });
@@ -46,7 +46,7 @@ void Findings::save_other(const Program& program, const sandbox::Signature& sign
   others_.push_back({signature, workspace_.directory() / name});
 }
 
-void Findings::note_passing(const Program& candidate, const std::string& text) {
+void Findings::note_passing(const Candidate& candidate, const std::string& text) {
   // The one at hand may have been the neighbour of an earlier, larger program.
   if (passing_ && common_bytes(best_text_, text) <= common_bytes(best_text_, passing_text_)) return;
   passing_ = candidate;

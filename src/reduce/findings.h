@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "reduce/program.h"
+#include "reduce/candidate.h"
 #include "reduce/reduce.h"
 #include "reduce/workspace.h"
 
@@ -20,16 +20,16 @@ class Findings {
       : workspace_(workspace), rerun_(std::move(rerun)) {}
 
   /// `best` is the best program so far, and fails like this.
-  void save_step(const Program& best, const sandbox::Signature& signature);
+  void save_step(const Candidate& best, const sandbox::Signature& signature);
   /// The best program at the end; `comment` is added to what is said about it.
-  void save_result(const Program& best, const sandbox::Signature& signature,
+  void save_result(const Candidate& best, const sandbox::Signature& signature,
                    const std::string& comment);
   /// Once per signature.
-  void save_other(const Program& program, const sandbox::Signature& signature);
+  void save_other(const Candidate& program, const sandbox::Signature& signature);
   const std::vector<OtherFailure>& others() const { return others_; }
 
   /// A candidate that passes. Kept is the one that has most in common with the best program.
-  void note_passing(const Program& candidate, const std::string& text);
+  void note_passing(const Candidate& candidate, const std::string& text);
   /// Its file, if there was one.
   std::optional<std::filesystem::path> save_passing() const;
 
@@ -40,7 +40,7 @@ class Findings {
   std::string rerun_;
   std::vector<OtherFailure> others_;
   std::string best_text_;
-  std::optional<Program> passing_;
+  std::optional<Candidate> passing_;
   std::string passing_text_;
 };
 

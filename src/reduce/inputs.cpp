@@ -20,7 +20,7 @@ std::vector<std::int64_t> sizes_of(const repro::TensorInput& input) {
   return sizes;
 }
 
-std::int64_t count_elements(const Program& program) {
+std::int64_t count_elements(const Candidate& program) {
   std::int64_t count = 0;
   for (const repro::Input& input : program.inputs) {
     if (const auto* tensor = std::get_if<repro::TensorInput>(&input)) {
@@ -30,7 +30,7 @@ std::int64_t count_elements(const Program& program) {
   return count;
 }
 
-at::Tensor input_contents(const Program& program, std::size_t input,
+at::Tensor input_contents(const Candidate& program, std::size_t input,
                           const repro::ContentStore& store) {
   const auto& described = std::get<repro::TensorInput>(program.inputs[input]);
   const repro::StorageSpec& spec = program.storages[described.storage];
@@ -48,7 +48,7 @@ at::Tensor input_contents(const Program& program, std::size_t input,
   return tensor;
 }
 
-void set_contents(Program& program, std::size_t input, const at::Tensor& contents,
+void set_contents(Candidate& program, std::size_t input, const at::Tensor& contents,
                   repro::ContentStore& store) {
   // A copy of its own: a view's storage may be larger.
   const at::Tensor compact =
@@ -61,7 +61,7 @@ void set_contents(Program& program, std::size_t input, const at::Tensor& content
   program.storages[described.storage].hash = store.write(compact.storage());
 }
 
-void set_made_up(Program& program, std::size_t input, graph::TensorMeta meta) {
+void set_made_up(Candidate& program, std::size_t input, graph::TensorMeta meta) {
   auto& described = std::get<repro::TensorInput>(program.inputs[input]);
   meta.requires_grad = described.meta.requires_grad;
   meta.device = described.meta.device;

@@ -46,41 +46,42 @@ std::pair<int, Outcome> Judge::wait_for_trial() {
   while (true) {
     auto [worker, outcome] = pool_.wait();
     ++trials_;
-    const bool is_aside = aside_ && aside_->is_under_way && worker == aside_worker();
+    const bool is_aside = background_ && background_->is_under_way && worker == background_worker();
     if (!is_aside) return {worker, std::move(outcome)};
-    settle_aside(std::move(outcome));
+    settle_background(std::move(outcome));
   }
 }
 
-void Judge::run_aside() {
-  pool_.start(aside_worker(), aside_->running.trial);
-  aside_->is_under_way = true;
+void Judge::run_background() {
+  pool_.start(background_worker(), background_->running.trial);
+  background_->is_under_way = true;
 }
 
-void Judge::settle_aside(Outcome outcome) {
-  aside_->is_under_way = false;
+void Judge::settle_background(Outcome outcome) {
+  background_->is_under_way = false;
   const Signature signature = sandbox::classify(outcome);
-  aside_->outcome = std::move(outcome);
+  background_->outcome = std::move(outcome);
   if (signature.verdict != Verdict::killed) return;
-  note_killed(aside_->running, signature);
-  run_aside();
+  note_killed(background_->running, signature);
+  run_background();
 }
 
-void Judge::start_aside(const std::string& text) {
-  internal_check(running_.empty() && !aside_, "a trial aside is started before the jobs");
-  aside_ = Aside{{0, base_, 1}};
-  aside_->running.trial.file = text;
-  if (pool_.workers() > 1) run_aside();
+void Judge::start_background(const std::string& text) {
+  internal_check(running_.empty() && !background_, "a trial aside is started before the jobs");
+  background_ = BackgroundTrial{{0, base_, 1}};
+  background_->running.trial.file = text;
+  if (pool_.workers() > 1) run_background();
 }
 
-Outcome Judge::finish_aside() {
-  internal_check(running_.empty() && aside_, "a trial aside is waited for when no job is left");
-  if (pool_.workers() == 1) run_aside();
-  while (aside_->is_under_way) {
+Outcome Judge::finish_background() {
+  internal_check(running_.empty() && background_,
+                 "a trial aside is waited for when no job is left");
+  if (pool_.workers() == 1) run_background();
+  while (background_->is_under_way) {
     ++trials_;
-    settle_aside(pool_.wait().second);
+    settle_background(pool_.wait().second);
   }
-  return std::exchange(aside_, std::nullopt)->outcome;
+  return std::exchange(background_, std::nullopt)->outcome;
 }
 
 std::pair<Judge::Job, Judgement> Judge::wait() {

@@ -46,9 +46,9 @@ class Judge {
 
   /// Starts a trial that goes on beside the jobs, on a worker of its own; with one worker it runs
   /// when it is asked for. There is one at a time.
-  void start_aside(const std::string& text);
+  void start_background(const std::string& text);
   /// Waits for it.
-  sandbox::Outcome finish_aside();
+  sandbox::Outcome finish_background();
 
   /// How many of `runs` trials of the text fail as is looked for; several at a time.
   int count_wanted(const std::string& text, int runs);
@@ -63,16 +63,16 @@ class Judge {
     int tries_left = 0;
     int kills = 0;
   };
-  struct Aside {
+  struct BackgroundTrial {
     Running running = {};
     bool is_under_way = false;
     sandbox::Outcome outcome = {};
   };
   void note_killed(Running& running, const sandbox::Signature& signature);
-  int aside_worker() const { return pool_.workers() - 1; }
+  int background_worker() const { return pool_.workers() - 1; }
   std::pair<int, sandbox::Outcome> wait_for_trial();
-  void run_aside();
-  void settle_aside(sandbox::Outcome outcome);
+  void run_background();
+  void settle_background(sandbox::Outcome outcome);
 
   sandbox::ServerPool& pool_;
   sandbox::Trial base_;
@@ -80,7 +80,7 @@ class Judge {
   int tries_ = 1;
   Job next_job_ = 1;
   std::map<int, Running> running_;  // by worker
-  std::optional<Aside> aside_;
+  std::optional<BackgroundTrial> background_;
   std::int64_t trials_ = 0;
   std::int64_t killed_ = 0;
 };

@@ -13,8 +13,8 @@ constexpr int kOtherFaults = 4;
 
 }  // namespace
 
-void look_for_others(const Program& original, const Program& best, bool keep_passing, Judge& judge,
-                     const Workspace& workspace, Findings& findings) {
+void look_for_others(const Candidate& original, const Candidate& best, bool keep_passing,
+                     Judge& judge, const Workspace& workspace, Findings& findings) {
   std::set<std::string, std::less<>> to_blame;
   for (const graph::Node& node : best.graph->nodes()) {
     if (node.is_call()) to_blame.insert(node.target().name());

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "reduce/program.h"
+#include "reduce/candidate.h"
 #include "repro/content_store.h"
 
 namespace assay::reduce {
@@ -21,12 +21,12 @@ struct Pass {
   std::string_view description;
   /// It turns values into inputs, so they must be known.
   bool needs_values = false;
-  std::size_t (*rounds)(const Program& program);
-  std::size_t (*count)(const Program& program, std::size_t round);
+  std::size_t (*rounds)(const Candidate& program);
+  std::size_t (*count)(const Candidate& program, std::size_t round);
   /// The program of that number; nothing if there is nothing to try there. New contents of inputs
   /// go to the store.
-  std::optional<Program> (*propose)(const Program& program, std::size_t round, std::size_t index,
-                                    repro::ContentStore& store);
+  std::optional<Candidate> (*propose)(const Candidate& program, std::size_t round,
+                                      std::size_t index, repro::ContentStore& store);
 };
 
 /// Every pass, in the order in which they run; also what `assay reduce --list-passes` lists.

@@ -107,7 +107,7 @@ class Reduction {
     if (!start) return false;
     aim_at({});
     const double eager_seconds = eager_seconds_;
-    judge_.start_aside(workspace_.print(original_));
+    judge_.start_background(workspace_.print(original_));
     const Judgement shown = judge_small(*start);
     const bool is_searched = shown.signature.is_failure() && !uses_up_limits(shown.signature);
     if (is_searched) {
@@ -118,7 +118,7 @@ class Reduction {
       is_certain_ = true;
     }
     show("first run", is_searched ? best_ : original_);
-    first_run_ = judge_.finish_aside();
+    first_run_ = judge_.finish_background();
     if (is_searched && judge_.is_wanted(sandbox::classify(*first_run_))) {
       result_.signature = sandbox::classify(*first_run_);
       findings_.save_step(original_, result_.signature);
@@ -133,14 +133,14 @@ class Reduction {
     return false;
   }
 
-  std::optional<Program> propose_small() {
+  std::optional<Candidate> propose_small() {
     const std::vector<Pass> passes = choose_passes(options_.passes);
     const auto pass = std::ranges::find(passes, "distinct", &Pass::name);
     if (pass == passes.end()) return std::nullopt;
     return pass->propose(original_, 0, 0, workspace_.store());
   }
 
-  Judgement judge_small(const Program& small) {
+  Judgement judge_small(const Candidate& small) {
     const std::string text = workspace_.print(small);
     const std::string key = verdict_key(text);
     if (const auto known = log_.find(key)) return *known;
@@ -237,7 +237,7 @@ class Reduction {
     return limits;
   }
 
-  void search(Program start) {
+  void search(Candidate start) {
     const std::vector<Pass> passes = choose_passes(options_.passes);
     for (int attempt = 0; attempt < 3; ++attempt) {
       judge_.base().limits = tight_limits();
@@ -283,7 +283,7 @@ class Reduction {
     result_.reproduced += judge_.count_wanted(text, result_.runs - 1);
   }
 
-  void show(std::string_view step, const Program& best) const {
+  void show(std::string_view step, const Candidate& best) const {
     if (!on_progress_) return;
     on_progress_(
         {step, count_calls(*best.graph), result_.calls_before, judge_.trials(), seconds()});
@@ -291,20 +291,20 @@ class Reduction {
 
   SearchEvents events() {
     SearchEvents events;
-    events.on_progress = [this](const Pass& pass, const Program& best) { show(pass.name, best); };
+    events.on_progress = [this](const Pass& pass, const Candidate& best) { show(pass.name, best); };
     events.on_recording = [this](const Outcome& recording) {
       eager_seconds_ = std::min(eager_seconds_, recording.seconds);
       judge_.base().limits = tight_limits();
     };
-    events.on_step = [this](const Program& best, const std::string&) {
+    events.on_step = [this](const Candidate& best, const std::string&) {
       write([this, best] { findings_.save_step(best, result_.signature); });
     };
-    events.on_other_failure = [this](const Program& candidate, const std::string&,
+    events.on_other_failure = [this](const Candidate& candidate, const std::string&,
                                      const Signature& signature) {
       write([this, candidate, signature] { findings_.save_other(candidate, signature); });
     };
     if (options_.keep_passing) {
-      events.on_passing = [this](const Program& candidate, const std::string& text) {
+      events.on_passing = [this](const Candidate& candidate, const std::string& text) {
         write([this, candidate, text] { findings_.note_passing(candidate, text); });
       };
     }
@@ -343,7 +343,7 @@ class Reduction {
   Workspace workspace_;
   VerdictLog log_;
   Findings findings_;
-  Program original_;
+  Candidate original_;
   Judge judge_;
   Limits limits_;             // of a trial that has time
   double eager_seconds_ = 0;  // what the program itself needs
@@ -352,7 +352,7 @@ class Reduction {
   std::optional<Outcome> first_run_;  // of the program, if there was one before it was asked for
   bool is_certain_ = true;            // that the failure looked for is the program's
   std::vector<std::function<void()>> held_back_;
-  Program best_;
+  Candidate best_;
 };
 
 }  // namespace

@@ -9,9 +9,9 @@
 #include <set>
 #include <string>
 
+#include "reduce/candidate.h"
 #include "reduce/judge.h"
 #include "reduce/pass.h"
-#include "reduce/program.h"
 #include "reduce/workspace.h"
 
 namespace assay::reduce {
@@ -19,22 +19,22 @@ namespace assay::reduce {
 /// What happens during the search, for whoever shows or keeps it.
 struct SearchEvents {
   /// After every trial and every step.
-  std::function<void(const Pass& pass, const Program& best)> on_progress = {};
+  std::function<void(const Pass& pass, const Candidate& best)> on_progress = {};
   /// The values of the best program were recorded, by an eager run that took so long.
   std::function<void(const sandbox::Outcome& recording)> on_recording = {};
   /// A candidate has become the best program.
-  std::function<void(const Program& best, const std::string& text)> on_step = {};
+  std::function<void(const Candidate& best, const std::string& text)> on_step = {};
   /// A candidate fails, but otherwise.
-  std::function<void(const Program& candidate, const std::string& text,
+  std::function<void(const Candidate& candidate, const std::string& text,
                      const sandbox::Signature& signature)>
       on_other_failure = {};
   /// A candidate passes.
-  std::function<void(const Program& candidate, const std::string& text)> on_passing = {};
+  std::function<void(const Candidate& candidate, const std::string& text)> on_passing = {};
 };
 
 class Search {
  public:
-  Search(Program start, Judge& judge, VerdictLog& log, Workspace& workspace, SearchEvents events)
+  Search(Candidate start, Judge& judge, VerdictLog& log, Workspace& workspace, SearchEvents events)
       : best_(std::move(start)),
         judge_(judge),
         log_(log),
@@ -44,7 +44,7 @@ class Search {
   /// To a fixpoint: every pass has gone through all its proposals on the result and none was taken.
   void run(std::span<const Pass> passes);
 
-  const Program& best() const { return best_; }
+  const Candidate& best() const { return best_; }
   /// Records the values of all nodes, if they are not known.
   void ensure_values();
 
@@ -55,7 +55,7 @@ class Search {
   };
   struct Attempt {
     Position position = {};
-    Program candidate = {};
+    Candidate candidate = {};
     std::string text = {};
     std::string key = {};
     Judge::Job job = 0;  // 0: the verdict was known
@@ -68,7 +68,7 @@ class Search {
   void take(Attempt attempt);
   void refuse(const Attempt& attempt) const;
 
-  Program best_;
+  Candidate best_;
   // Keys of all best programs. Each pass makes something smaller and nothing larger that an earlier
   // one of this order makes smaller: subgraphs, calls, calls other than neg, inputs, results,
   // numbers of elements, then dtypes, constants, contents. So the search ends; that no program

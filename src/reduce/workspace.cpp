@@ -127,9 +127,9 @@ void Workspace::tidy() const {
   }
 }
 
-Program Workspace::load(const repro::ReproFile& subject, std::uint64_t seed,
-                        std::vector<std::string>* notes) {
-  Program program;
+Candidate Workspace::load(const repro::ReproFile& subject, std::uint64_t seed,
+                          std::vector<std::string>* notes) {
+  Candidate program;
   program.graph = subject.graph->clone();
   program.storages = subject.storages;
   program.inputs = subject.inputs;
@@ -157,7 +157,7 @@ Program Workspace::load(const repro::ReproFile& subject, std::uint64_t seed,
   return program;
 }
 
-repro::ReproFile Workspace::make_file(const Program& program,
+repro::ReproFile Workspace::make_file(const Candidate& program,
                                       const std::string& save_directory) const {
   repro::ReproFile file;
   file.graph = program.graph->clone();
@@ -176,13 +176,13 @@ repro::ReproFile Workspace::make_file(const Program& program,
   return file;
 }
 
-std::string Workspace::print(const Program& program) const {
+std::string Workspace::print(const Candidate& program) const {
   repro::ReproFile file = make_file(program, ".");
   file.stable_output = true;
   return repro::print_repro_file(file, {.metadata = false, .stacks = false, .releases = false});
 }
 
-std::string Workspace::print_for_people(const Program& program, const std::string& comment,
+std::string Workspace::print_for_people(const Candidate& program, const std::string& comment,
                                         int depth) const {
   repro::ReproFile file = make_file(program, depth == 0 ? "." : "..");
   for (graph::Node& node : file.graph->nodes()) {

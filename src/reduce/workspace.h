@@ -14,7 +14,7 @@
 #include <filesystem>
 #include <string>
 
-#include "reduce/program.h"
+#include "reduce/candidate.h"
 #include "repro/content_store.h"
 #include "repro/repro_file.h"
 #include "sandbox/signature.h"
@@ -37,14 +37,14 @@ class Workspace {
   /// The subject's graph and inputs. All contents are put into this directory's store, made-up ones
   /// too, so that they stay the same whatever else is removed.
   /// `notes` gets what a user should know about them.
-  Program load(const repro::ReproFile& subject, std::uint64_t seed,
-               std::vector<std::string>* notes = nullptr);
+  Candidate load(const repro::ReproFile& subject, std::uint64_t seed,
+                 std::vector<std::string>* notes = nullptr);
 
   /// The text of a candidate, for trials: without metadata, which a change may have made untrue.
-  std::string print(const Program& program) const;
+  std::string print(const Candidate& program) const;
   /// For people, with metadata (as far as the program's recording goes) and the user's lines.
   /// `depth` is how far below the directory the file will be.
-  std::string print_for_people(const Program& program, const std::string& comment,
+  std::string print_for_people(const Candidate& program, const std::string& comment,
                                int depth = 0) const;
 
   void save(const std::filesystem::path& name, const std::string& text) const;
@@ -54,7 +54,7 @@ class Workspace {
 
  private:
   void clear(const repro::ReproFile& subject) const;
-  repro::ReproFile make_file(const Program& program, const std::string& save_directory) const;
+  repro::ReproFile make_file(const Candidate& program, const std::string& save_directory) const;
 
   /// Held while it lives; the system takes it back from a process that is killed.
   class Lock {

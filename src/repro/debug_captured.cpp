@@ -63,7 +63,7 @@ class WatchedGraph {
 
   // What eager refuses too is no failure of the compiler, and perhaps never asked for.
   void try_backward(const std::vector<Value>& inputs) const {
-    const aten::KeepGenerator generator;
+    const aten::RestoreGeneratorScope generator;
     try {
       compare::run_fwd_maybe_bwd(compiled_, inputs);
     } catch (const std::exception&) {

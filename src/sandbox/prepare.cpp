@@ -54,7 +54,7 @@ void keep_freed_memory() {
 
 void prepare_for_trials() {
   keep_freed_memory();
-  const observe::Quiet quiet;
+  const observe::QuietScope quiet;
   const repro::ReproFile file = repro::parse_repro_file(kUsualOperators, "usual.py");
   const std::vector<aten::Value> inputs = repro::load_inputs(file, {}).values;
   for (const aten::Value& input : inputs) input.leaf.toTensor().requires_grad_();

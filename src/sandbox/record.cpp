@@ -20,9 +20,9 @@ namespace {
 using aten::Value;
 using nlohmann::json;
 
-class Recorder {
+class ValueSaver {
  public:
-  Recorder(const std::filesystem::path& directory, const std::string& key)
+  ValueSaver(const std::filesystem::path& directory, const std::string& key)
       : store_(directory), key_(key) {}
 
   json describe(const graph::Node& node, const Value& value) {
@@ -93,7 +93,7 @@ class Recorder {
 json record_values(const graph::Graph& graph, std::vector<Value> inputs,
                    const std::filesystem::path& save_directory, const std::string& key,
                    const graph::python::Source* source) {
-  Recorder recorder(save_directory, key);
+  ValueSaver recorder(save_directory, key);
   json values = json::object();
   const aten::GraphRunner runner(graph, source);
   runner.run(std::move(inputs), [&](const graph::Node& node, const Value& value) {

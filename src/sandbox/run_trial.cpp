@@ -82,7 +82,7 @@ constexpr std::array<std::string_view, 6> kStages = {"load", "eager",    "compil
                                                      "run",  "backward", "compare"};
 
 // The stage that was asked about went well.
-class Enough {};
+class StageLimitReached {};
 
 // While it lives, operators choose their precision as under torch.amp.autocast('cpu').
 class Autocast {
@@ -162,7 +162,7 @@ class TrialRun {
  private:
   void enter(const char* stage) {
     const auto order = [](std::string_view name) { return std::ranges::find(kStages, name); };
-    if (order(trial_.until) < order(stage)) throw Enough();
+    if (order(trial_.until) < order(stage)) throw StageLimitReached();
     stage_ = stage;
     report_.stage(stage);
   }
@@ -278,7 +278,7 @@ void run_trial(const Trial& trial, int report_pipe) noexcept {
   try {
     run.run();
     report.send({{"status", "passed"}});
-  } catch (const Enough&) {
+  } catch (const StageLimitReached&) {
     report.send({{"status", "passed"}});
   } catch (...) {
     json piece = describe_exception(run.graph());

@@ -25,9 +25,9 @@ void say(const std::string& text) {
 TEST_F(QuietTest, NothingIsHeardUntilTheLastHasGone) {
   const auto said = said_while([] {
     say("before");
-    auto first = std::make_unique<Quiet>();
+    auto first = std::make_unique<QuietScope>();
     {
-      const Quiet second;
+      const QuietScope second;
       say("log");
       artifact(Artifact::aot_graphs, [] { return "graph"; });
       const Phase phase("parse", Component::parse);
@@ -42,14 +42,14 @@ TEST_F(QuietTest, NothingIsHeardUntilTheLastHasGone) {
 TEST_F(QuietTest, APhaseThatBeganBeforeIsHeardToEnd) {
   const auto said = said_while([] {
     auto phase = std::make_unique<Phase>("parse", Component::parse);
-    const Quiet quiet;
+    const QuietScope quiet;
     phase.reset();
   });
   EXPECT_EQ(said, (std::vector<std::string>{"parse", "parse"}));
 }
 
 TEST_F(QuietTest, WhoeverSubscribesMeanwhileHearsWhatComesAfter) {
-  auto quiet = std::make_unique<Quiet>();
+  auto quiet = std::make_unique<QuietScope>();
   const auto said = said_while([&] {
     say("during");
     quiet.reset();

@@ -14,16 +14,16 @@ const char* const kXY = "x: \"f32[4][1]cpu\", y: \"f32[4][1]cpu\"";
 
 class PassesTest : public ReduceTest {
  protected:
-  Program chain() {
+  Candidate chain() {
     return load_with_values(
         class_text(kX, {"a = torch.sin(x)", "b = torch.cos(a)", "c = torch.relu(b)",
                         "d = torch.tanh(c)", "return (d,)"}));
   }
 
   // The calls that each proposal keeps.
-  std::vector<std::string> kept_calls(const Pass& pass, const Program& program) {
+  std::vector<std::string> kept_calls(const Pass& pass, const Candidate& program) {
     std::vector<std::string> found;
-    for (const Program& proposal : proposals(pass, program)) {
+    for (const Candidate& proposal : proposals(pass, program)) {
       std::string names;
       for (const graph::Node& node : proposal.graph->nodes()) {
         if (node.is_call()) names += node.name();
@@ -47,7 +47,7 @@ TEST_F(PassesTest, NamesAreUniqueAndDescribed) {
 }
 
 TEST_F(PassesTest, AGraphWithoutCallsHasFewProposals) {
-  Program program = load_with_values(class_text(kX, {"return (x,)"}));
+  Candidate program = load_with_values(class_text(kX, {"return (x,)"}));
   for (const Pass& pass : all_passes()) {
     ASSERT_LT(pass.rounds(program), 100U) << pass.name;
     proposals(pass, program);
@@ -55,7 +55,7 @@ TEST_F(PassesTest, AGraphWithoutCallsHasFewProposals) {
 }
 
 TEST_F(PassesTest, Suspects) {
-  Program program = chain();
+  Candidate program = chain();
   EXPECT_TRUE(proposals(keep_suspects(), program).empty());
   program.suspects = {"c", "gone", "a"};
   EXPECT_EQ(kept_calls(keep_suspects(), program), (Lines{"c", "a"}));
@@ -65,7 +65,7 @@ TEST_F(PassesTest, Suspects) {
 
 TEST_F(PassesTest, Distinct) {
   EXPECT_TRUE(proposals(keep_distinct(), chain()).empty()) << "little to gain";
-  const Program program =
+  const Candidate program =
       load_with_values(class_text(kX, {"a = torch.sin(x)", "b = torch.relu(a)", "c = torch.sin(b)",
                                        "d = torch.relu(c)", "return (d,)"}));
   EXPECT_EQ(kept_calls(keep_distinct(), program), (Lines{"ab", "cd"}));
@@ -77,17 +77,17 @@ TEST_F(PassesTest, SuffixAndPrefixHalveTheCalls) {
 }
 
 TEST_F(PassesTest, DeltaDebuggingEndsWithSingleCalls) {
-  const Program program = chain();
+  const Candidate program = chain();
   const auto kept = kept_calls(delta_debugging(), program);
   ASSERT_GE(kept.size(), 4U);
   EXPECT_EQ(Lines(kept.end() - 4, kept.end()), (Lines{"abc", "abd", "acd", "bcd"}));
 }
 
 TEST_F(PassesTest, Outputs) {
-  const Program program = load_with_values(class_text(
+  const Candidate program = load_with_values(class_text(
       kX, {"a = torch.sin(x)", "b = torch.cos(x)", "c = torch.relu(a)", "return (a, b, c)"}));
   std::vector<std::string> results;
-  for (const Program& proposal : proposals(drop_outputs(), program)) {
+  for (const Candidate& proposal : proposals(drop_outputs(), program)) {
     results.push_back(lines_of(proposal).back());
   }
   EXPECT_EQ(results, (Lines{"return (a,)", "return (b,)", "return (c,)", "return (b, c)",
@@ -97,19 +97,19 @@ TEST_F(PassesTest, Outputs) {
 }
 
 TEST_F(PassesTest, InputsThatNobodyReads) {
-  const Program program = load(class_text(kXY, {"a = torch.sin(y)", "return (a,)"}));
+  const Candidate program = load(class_text(kXY, {"a = torch.sin(y)", "return (a,)"}));
   const auto found = proposals(drop_inputs(), program);
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(lines_of(found[0]), (Lines{"y", "a = torch.sin(y)", "return (a,)"}));
 }
 
 TEST_F(PassesTest, IntegersBecomeNumbersInTheText) {
-  Program program = load(class_text("n, " + std::string(kX), {"a = x * n", "return (a,)"}) +
-                         "def load_args(reader):\n"
-                         "    reader.symint(3)\n"
-                         "    buf0 = reader.storage(None, 16)\n"
-                         "    reader.tensor(buf0, (4,), is_leaf=True)\n"
-                         "load_args._version = 0\n");
+  Candidate program = load(class_text("n, " + std::string(kX), {"a = x * n", "return (a,)"}) +
+                           "def load_args(reader):\n"
+                           "    reader.symint(3)\n"
+                           "    buf0 = reader.storage(None, 16)\n"
+                           "    reader.tensor(buf0, (4,), is_leaf=True)\n"
+                           "load_args._version = 0\n");
   ASSERT_EQ(program.inputs.size(), 2U);
   const auto found = proposals(drop_inputs(), program);
   ASSERT_EQ(found.size(), 1U);
@@ -120,7 +120,7 @@ const std::string kBody =
     class_text("z", {"s = torch.sin(z)", "t = torch.cos(s)", "return (s, t)"}, {}, "body");
 
 TEST_F(PassesTest, SubgraphsOfInvokeSubgraph) {
-  const Program program = load_with_values(
+  const Candidate program = load_with_values(
       kBody +
       class_text(kX,
                  {"body = self.body", "call = torch.ops.higher_order.invoke_subgraph(body, 'b', x)",
@@ -134,7 +134,7 @@ TEST_F(PassesTest, SubgraphsOfInvokeSubgraph) {
 }
 
 TEST_F(PassesTest, SubgraphsOfCond) {
-  const Program program = load_with_values(
+  const Candidate program = load_with_values(
       kBody +
       class_text("z", {"u = torch.tanh(z)", "v = torch.relu(z)", "return (u, v)"}, {}, "other") +
       class_text("p: \"b8[][]cpu\", x: \"f32[4][1]cpu\"",
@@ -149,15 +149,15 @@ TEST_F(PassesTest, SubgraphsOfCond) {
 }
 
 TEST_F(PassesTest, Operands) {
-  const Program program = load(class_text(std::string(kXY) + ", z: \"f32[2][1]cpu\"",
-                                          {"a = x + y", "b = z * 2", "return (a, b)"}));
+  const Candidate program = load(class_text(std::string(kXY) + ", z: \"f32[2][1]cpu\"",
+                                            {"a = x + y", "b = z * 2", "return (a, b)"}));
   const auto found = proposals(substitute_operands(), program);
   ASSERT_EQ(found.size(), 1U) << "z has another size";
   EXPECT_EQ(lines_of(found[0]), (Lines{"x, z", "a = x + x", "b = z * 2", "return (a, b)"}));
 }
 
 TEST_F(PassesTest, Operators) {
-  const Program program = load_with_values(
+  const Candidate program = load_with_values(
       class_text(kX, {"a = torch.sin(x)", "b = torch.sum(a)", "c = torch.neg(b)", "return (c,)"}));
   const auto found = proposals(cheaper_operators(), program);
   ASSERT_EQ(found.size(), 1U) << "the sum has another size, neg is cheap already";
@@ -166,10 +166,10 @@ TEST_F(PassesTest, Operators) {
 }
 
 TEST_F(PassesTest, Shapes) {
-  const Program program = load(class_text("x: \"f32[2, 8][8, 1]cpu\"",
-                                          {"a = x.view(16)", "b = a.view(8, 2)", "return (b,)"}));
+  const Candidate program = load(class_text("x: \"f32[2, 8][8, 1]cpu\"",
+                                            {"a = x.view(16)", "b = a.view(8, 2)", "return (b,)"}));
   std::set<std::string> texts;
-  for (const Program& proposal : proposals(shrink_shapes(), program)) {
+  for (const Candidate& proposal : proposals(shrink_shapes(), program)) {
     EXPECT_LT(count_elements(proposal), count_elements(program));
     const Lines lines = lines_of(proposal);
     texts.insert(lines[1] + "; " + lines[2]);
@@ -180,18 +180,19 @@ TEST_F(PassesTest, Shapes) {
 }
 
 TEST_F(PassesTest, ShrunkInputsKeepTheBeginningOfTheirContents) {
-  const Program program =
+  const Candidate program =
       load(class_text("x: \"f32[4, 6][6, 1]cpu\"", {"a = x + 1", "return (a,)"}));
   const at::Tensor x = input_contents(program, 0, workspace_->store());
-  for (const Program& proposal : proposals(shrink_shapes(), program)) {
+  for (const Candidate& proposal : proposals(shrink_shapes(), program)) {
     const at::Tensor smaller = input_contents(proposal, 0, workspace_->store());
     EXPECT_TRUE(smaller.equal(x.narrow(0, 0, smaller.size(0)).narrow(1, 0, smaller.size(1))));
   }
 }
 
 TEST_F(PassesTest, Dtypes) {
-  const Program program = load(class_text("x: \"f64[4][1]cpu\", i: \"i64[4][1]cpu\"",
-                                          {"a = x + i", "b = a.to(torch.float64)", "return (b,)"}));
+  const Candidate program =
+      load(class_text("x: \"f64[4][1]cpu\", i: \"i64[4][1]cpu\"",
+                      {"a = x + i", "b = a.to(torch.float64)", "return (b,)"}));
   const auto found = proposals(simplify_dtypes(), program);
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(tensor_of(found[0], 0).meta.dtype, c10::ScalarType::Float);
@@ -200,12 +201,12 @@ TEST_F(PassesTest, Dtypes) {
 }
 
 TEST_F(PassesTest, Arguments) {
-  const Program program = load(class_text(
+  const Candidate program = load(class_text(
       kX, {"a = torch.sum(x, 3, keepdim=True)", "b = torch.clamp(a, 0.5)", "return (b,)"}));
   // Which of the two calls is another one, and what it is then.
   const Lines before = lines_of(program);
   Lines changed;
-  for (const Program& proposal : proposals(simplify_arguments(), program)) {
+  for (const Candidate& proposal : proposals(simplify_arguments(), program)) {
     const Lines lines = lines_of(proposal);
     changed.push_back(lines[1] == before[1] ? lines[2] : lines[1]);
   }
@@ -217,7 +218,7 @@ TEST_F(PassesTest, Arguments) {
 }
 
 TEST_F(PassesTest, Strides) {
-  Program program =
+  Candidate program =
       load(class_text("x, y", {"a = x + y", "return (a,)"}) +
            "def load_args(reader):\n"
            "    buf0 = reader.storage(None, 64)\n"
@@ -227,7 +228,7 @@ TEST_F(PassesTest, Strides) {
   const at::Tensor x = input_contents(program, 0, workspace_->store());
   const auto found = proposals(normalise_strides(), program);
   ASSERT_GE(found.size(), 5U);
-  const Program& all = found[0];
+  const Candidate& all = found[0];
   EXPECT_EQ(all.storages.size(), 2U) << "each has a storage of its own";
   for (std::size_t i = 0; i < 2; ++i) {
     EXPECT_EQ(tensor_of(all, i).meta.strides, (std::vector<graph::SizeExpr>{3, 1}));
@@ -241,7 +242,7 @@ TEST_F(PassesTest, Strides) {
 }
 
 TEST_F(PassesTest, Simplest) {
-  const Program program =
+  const Candidate program =
       load(class_text("x: \"f32[2, 8][1, 2]cpu\", i: \"i64[0, 8][8, 1]cpu\"",
                       {"a = x.expand(3, 2, 8)", "b = torch.sum(a, 2)", "return (b, i)"}));
   const auto found = proposals(simplify_inputs(), program);
@@ -254,7 +255,7 @@ TEST_F(PassesTest, Simplest) {
 }
 
 TEST_F(PassesTest, Values) {
-  const Program program = load(class_text(kXY, {"a = x + y", "return (a,)"}));
+  const Candidate program = load(class_text(kXY, {"a = x + y", "return (a,)"}));
   const auto found = proposals(simplify_values(), program);
   ASSERT_EQ(found.size(), 5U);  // both, each made up, each ones
   EXPECT_TRUE(found[0].storages[0].hash.empty() && found[0].storages[1].hash.empty());

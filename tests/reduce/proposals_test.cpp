@@ -10,7 +10,7 @@ namespace {
 class ProposalsTest : public ReduceTest {};
 
 // The order in which programs become smaller, see reduce/search.h: the first that differs decides.
-std::vector<std::int64_t> measure(const Program& program) {
+std::vector<std::int64_t> measure(const Candidate& program) {
   std::int64_t subgraphs = 0;
   std::int64_t calls = 0;
   std::int64_t costly = 0;
@@ -31,7 +31,7 @@ TEST_F(ProposalsTest, AreSoundAndSmaller) {
     testing::GeneratorOptions options;
     options.seed = seed;
     options.calls = 4 + seed % 12;
-    Program program =
+    Candidate program =
         load_with_values(repro::print_repro_file(testing::generate(options), {.releases = false}));
     for (const graph::Node& node : program.graph->nodes()) {
       const bool is_suspect = node.is_call() && program.suspects.size() < seed % 7;
@@ -39,7 +39,7 @@ TEST_F(ProposalsTest, AreSoundAndSmaller) {
     }
     const auto before = measure(program);
     for (const Pass& pass : all_passes()) {
-      for (const Program& proposal : proposals(pass, program)) {
+      for (const Candidate& proposal : proposals(pass, program)) {
         ++count;
         EXPECT_LE(measure(proposal), before) << "seed " << seed << ", " << pass.name << "\n"
                                              << workspace_->print(program) << "becomes\n"

@@ -10,8 +10,8 @@
 
 #include "graph/print.h"
 #include "graph/verify.h"
+#include "reduce/candidate.h"
 #include "reduce/pass.h"
-#include "reduce/program.h"
 #include "reduce/workspace.h"
 #include "sandbox/server.h"
 #include "support/temporary_directory.h"
@@ -31,7 +31,7 @@ inline std::string class_text(const std::string& inputs, const std::vector<std::
 }
 
 /// The parameters of `forward` and its lines: `(x)`, `relu = torch.relu(x)`, `return (relu,)`.
-inline std::vector<std::string> lines_of(const Program& program) {
+inline std::vector<std::string> lines_of(const Candidate& program) {
   const std::string text =
       graph::print(*program.graph, {.metadata = false, .stacks = false, .releases = false});
   const std::string head = "def forward(self";
@@ -57,20 +57,20 @@ class ReduceTest : public ::testing::Test {
   static void SetUpTestSuite() { at::set_num_threads(1); }
 
   /// The program of a graph file's text.
-  Program load(const std::string& text) {
+  Candidate load(const std::string& text) {
     file_ = repro::parse_repro_file("import torch\n" + text, "subject.py");
     workspace_ = std::make_unique<Workspace>(directory_.path() / "out", file_, "identity", true);
     return workspace_->load(file_, 0);
   }
 
   /// The same with the values of its nodes.
-  Program load_with_values(const std::string& text) {
-    Program program = load(text);
+  Candidate load_with_values(const std::string& text) {
+    Candidate program = load(text);
     program.values = std::make_shared<const Recording>(record(program));
     return program;
   }
 
-  Recording record(const Program& program) {
+  Recording record(const Candidate& program) {
     if (pool_ == nullptr) pool_ = std::make_unique<sandbox::ServerPool>(sandbox::fork_server(), 1);
     sandbox::Trial trial;
     trial.task = sandbox::Trial::Task::record;
@@ -82,7 +82,7 @@ class ReduceTest : public ::testing::Test {
   }
 
   /// Keeps the calls with these names.
-  std::optional<Program> keep(const Program& program, const std::set<std::string>& names) {
+  std::optional<Candidate> keep(const Candidate& program, const std::set<std::string>& names) {
     std::set<const graph::Node*> kept;
     for (const std::string& name : names) kept.insert(program.graph->find(name));
     auto result = keep_calls(program, kept);
@@ -91,8 +91,8 @@ class ReduceTest : public ::testing::Test {
   }
 
   /// All that the pass proposes, in its order.
-  std::vector<Program> proposals(const Pass& pass, const Program& program) {
-    std::vector<Program> found;
+  std::vector<Candidate> proposals(const Pass& pass, const Candidate& program) {
+    std::vector<Candidate> found;
     for (std::size_t round = 0; round < pass.rounds(program); ++round) {
       for (std::size_t i = 0; i < pass.count(program, round); ++i) {
         auto candidate = pass.propose(program, round, i, workspace_->store());
@@ -104,7 +104,7 @@ class ReduceTest : public ::testing::Test {
     return found;
   }
 
-  void expect_sound(const Program& program) {
+  void expect_sound(const Candidate& program) {
     const auto problems = graph::find_problems(*program.graph);
     EXPECT_TRUE(problems.empty()) << problems.front();
     EXPECT_EQ(std::as_const(*program.graph).placeholders().size(), program.inputs.size());
@@ -130,7 +130,7 @@ class ReduceTest : public ::testing::Test {
   std::unique_ptr<sandbox::ServerPool> pool_;
 };
 
-inline const repro::TensorInput& tensor_of(const Program& program, std::size_t input) {
+inline const repro::TensorInput& tensor_of(const Candidate& program, std::size_t input) {
   return std::get<repro::TensorInput>(program.inputs[input]);
 }
 

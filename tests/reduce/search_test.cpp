@@ -12,7 +12,7 @@ using sandbox::Verdict;
 
 class SearchTest : public ReduceTest {
  protected:
-  Program program() {
+  Candidate program() {
     return load_with_values(class_text("x: \"f32[8][1]cpu\"",
                                        {"a = torch.sin(x)", "b = torch.relu(a)", "c = torch.cos(b)",
                                         "d = torch.relu(c)", "e = d * 2", "return (e, b)"}));
@@ -20,13 +20,13 @@ class SearchTest : public ReduceTest {
 
   // With a command as the judge; how it fails is asked first.
   struct Found {
-    Program best;
+    Candidate best;
     std::int64_t trials = 0;
     std::vector<Verdict> refused = {};
     int steps = 0;
   };
   Found search(const std::string& command, int workers = 1) {
-    const Program start = program();
+    const Candidate start = program();
     sandbox::ServerPool pool(sandbox::fork_server(), workers);
     sandbox::Trial trial;
     trial.command = command;
@@ -36,11 +36,12 @@ class SearchTest : public ReduceTest {
     VerdictLog log(workspace_->directory() / "verdicts.jsonl");
     Found found;
     SearchEvents events;
-    events.on_step = [&](const Program&, const std::string&) { ++found.steps; };
-    events.on_passing = [&](const Program&, const std::string&) {
+    events.on_step = [&](const Candidate&, const std::string&) { ++found.steps; };
+    events.on_passing = [&](const Candidate&, const std::string&) {
       found.refused.push_back(Verdict::passed);
     };
-    events.on_other_failure = [&](const Program&, const std::string&, const Signature& signature) {
+    events.on_other_failure = [&](const Candidate&, const std::string&,
+                                  const Signature& signature) {
       found.refused.push_back(signature.verdict);
     };
     Search search(start, judge, log, *workspace_, events);
@@ -88,7 +89,7 @@ TEST_F(SearchTest, WhatAlwaysFailsEnds) {
 }
 
 TEST_F(SearchTest, AJudgeWhoseTrialsAreAllKilledGivesUp) {
-  const Program start = program();
+  const Candidate start = program();
   sandbox::ServerPool pool(sandbox::fork_server(), 1);
   sandbox::Trial trial;
   trial.command = "kill -KILL $$ #";
@@ -99,7 +100,7 @@ TEST_F(SearchTest, AJudgeWhoseTrialsAreAllKilledGivesUp) {
 }
 
 TEST_F(SearchTest, AFaultThatComesAndGoesIsAskedForAgain) {
-  const Program start = program();
+  const Candidate start = program();
   sandbox::ServerPool pool(sandbox::fork_server(), 2);
   sandbox::Trial trial;
   trial.backend = "aot_eager";

@@ -54,7 +54,7 @@ TEST_F(WorkspaceTest, DoesNotRemoveWhatIsToBeReduced) {
 TEST_F(WorkspaceTest, MadeUpContentsAreSavedOnce) {
   const auto file = subject();
   Workspace workspace(out_, file, "one", false);
-  const Program program = workspace.load(file, 0);
+  const Candidate program = workspace.load(file, 0);
   ASSERT_FALSE(program.storages[0].hash.empty());
   EXPECT_EQ(workspace.load(file, 0).storages[0].hash, program.storages[0].hash);
   EXPECT_NE(workspace.load(file, 1).storages[0].hash, program.storages[0].hash);
@@ -63,8 +63,8 @@ TEST_F(WorkspaceTest, MadeUpContentsAreSavedOnce) {
 TEST_F(WorkspaceTest, TidyingKeepsWhatIsMentioned) {
   const auto file = subject();
   Workspace workspace(out_, file, "one", false);
-  const Program kept = workspace.load(file, 0);
-  const Program dropped = workspace.load(file, 1);
+  const Candidate kept = workspace.load(file, 0);
+  const Candidate dropped = workspace.load(file, 1);
   workspace.save("other/1-signal.py", workspace.print_for_people(kept, "# comment\n", 1));
   std::ofstream(out_ / "candidate_12.py") << workspace.print(dropped);
   workspace.tidy();

@@ -8,14 +8,14 @@ namespace assay::reduce {
 
 namespace {
 
-const RecordedValue* tensor_of(const Program& program, const graph::Node& node) {
+const RecordedValue* tensor_of(const Candidate& program, const graph::Node& node) {
   const auto found = program.values->find(node.name());
   const bool is_tensor =
       found != program.values->end() && found->second.kind == RecordedValue::Kind::tensor;
   return is_tensor ? &found->second : nullptr;
 }
 
-const graph::Node* alike_operand(const Program& program, const graph::Node& node) {
+const graph::Node* alike_operand(const Candidate& program, const graph::Node& node) {
   const RecordedValue* value = tensor_of(program, node);
   const graph::Node* alike = nullptr;
   if (value == nullptr) return nullptr;
@@ -30,8 +30,8 @@ const graph::Node* alike_operand(const Program& program, const graph::Node& node
   return alike;
 }
 
-std::optional<Program> propose(const Program& program, std::size_t, std::size_t index,
-                               repro::ContentStore&) {
+std::optional<Candidate> propose(const Candidate& program, std::size_t, std::size_t index,
+                                 repro::ContentStore&) {
   const graph::Node& node = *atoms(*program.graph)[index].front();
   const bool is_cheap = node.target().base_name() == "neg" || program.graph->size() < 4;
   if (is_cheap || program.values == nullptr) return std::nullopt;
@@ -55,7 +55,7 @@ Pass cheaper_operators() {
           "a cheaper operator with a result of the same size",
           true,
           &one_round,
-          [](const Program& program, std::size_t) {
+          [](const Candidate& program, std::size_t) {
             const std::size_t calls = count_calls(*program.graph);
             return calls < 2 ? 0 : calls;
           },

@@ -21,7 +21,7 @@ std::size_t part_size(std::size_t calls, std::size_t round) {
   return std::max<std::size_t>(1, static_cast<std::size_t>(-1 / std::log(1 - probability)));
 }
 
-std::size_t rounds(const Program& program) {
+std::size_t rounds(const Candidate& program) {
   const std::size_t calls = count_calls(*program.graph);
   if (calls < 2) return 0;
   std::size_t round = 0;
@@ -29,7 +29,7 @@ std::size_t rounds(const Program& program) {
   return round + 1;
 }
 
-std::size_t count(const Program& program, std::size_t round) {
+std::size_t count(const Candidate& program, std::size_t round) {
   const std::size_t calls = count_calls(*program.graph);
   if (calls < 2) return 0;
   const std::size_t size = part_size(calls, round);
@@ -37,8 +37,8 @@ std::size_t count(const Program& program, std::size_t round) {
 }
 
 // Parts are numbered from the end, so that those after a removed one keep their numbers.
-std::optional<Program> propose(const Program& program, std::size_t round, std::size_t index,
-                               repro::ContentStore&) {
+std::optional<Candidate> propose(const Candidate& program, std::size_t round, std::size_t index,
+                                 repro::ContentStore&) {
   const auto all = atoms(*program.graph);
   const std::size_t size = part_size(all.size(), round);
   const std::size_t end = all.size() - std::min(all.size(), index * size);

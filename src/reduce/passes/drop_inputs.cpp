@@ -11,8 +11,8 @@ bool is_literal(const repro::Input& input) {
 }
 
 // Round 0: all unused inputs. Round 1: one integer each.
-std::optional<Program> propose(const Program& program, std::size_t round, std::size_t index,
-                               repro::ContentStore&) {
+std::optional<Candidate> propose(const Candidate& program, std::size_t round, std::size_t index,
+                                 repro::ContentStore&) {
   Edit edit(program);
   if (round == 0) {
     auto smaller = edit.finish(true);
@@ -31,8 +31,8 @@ Pass drop_inputs() {
   return {"inputs",
           "take out inputs",
           false,
-          [](const Program&) { return std::size_t{2}; },
-          [](const Program& program, std::size_t round) {
+          [](const Candidate&) { return std::size_t{2}; },
+          [](const Candidate& program, std::size_t round) {
             return round == 0 ? std::size_t{1} : program.inputs.size();
           },
           &propose};

@@ -11,8 +11,8 @@ std::vector<graph::Argument> results(const graph::Graph& graph) {
   return found;
 }
 
-std::optional<Program> propose(const Program& program, std::size_t round, std::size_t index,
-                               repro::ContentStore&) {
+std::optional<Candidate> propose(const Candidate& program, std::size_t round, std::size_t index,
+                                 repro::ContentStore&) {
   Edit edit(program);
   const std::vector<graph::Argument> all = results(edit.graph());
   std::vector<graph::Argument> kept;
@@ -31,8 +31,8 @@ Pass drop_outputs() {
   return {"outputs",
           "return fewer results",
           false,
-          [](const Program&) { return std::size_t{2}; },
-          [](const Program& program, std::size_t) {
+          [](const Candidate&) { return std::size_t{2}; },
+          [](const Candidate& program, std::size_t) {
             const std::size_t count = results(*program.graph).size();
             return count < 2 ? 0 : count;
           },

@@ -117,8 +117,8 @@ void replace_call(Node& call, const Argument& results) {
   }
 }
 
-std::optional<Program> propose(const Program& program, std::size_t, std::size_t index,
-                               repro::ContentStore&) {
+std::optional<Candidate> propose(const Candidate& program, std::size_t, std::size_t index,
+                                 repro::ContentStore&) {
   const Inlining inlining = all_inlinings(*program.graph)[index];
   if (has_nested_attribute(*inlining.body)) return std::nullopt;
   Edit edit(program);
@@ -136,12 +136,13 @@ std::optional<Program> propose(const Program& program, std::size_t, std::size_t 
 }  // namespace
 
 Pass inline_subgraphs() {
-  return {"subgraphs",
-          "put the bodies of subgraphs in the place of their calls",
-          false,
-          &one_round,
-          [](const Program& program, std::size_t) { return all_inlinings(*program.graph).size(); },
-          &propose};
+  return {
+      "subgraphs",
+      "put the bodies of subgraphs in the place of their calls",
+      false,
+      &one_round,
+      [](const Candidate& program, std::size_t) { return all_inlinings(*program.graph).size(); },
+      &propose};
 }
 
 }  // namespace assay::reduce

@@ -8,8 +8,8 @@ namespace assay::reduce {
 
 namespace {
 
-std::optional<Program> propose(const Program& program, std::size_t round, std::size_t,
-                               repro::ContentStore&) {
+std::optional<Candidate> propose(const Candidate& program, std::size_t round, std::size_t,
+                                 repro::ContentStore&) {
   const auto all = atoms(*program.graph);
   std::map<std::string, const Atom*> chosen;
   for (const Atom& atom : all) {
@@ -33,8 +33,8 @@ Pass keep_distinct() {
   return {"distinct",
           "keep one call of each operator",
           true,
-          [](const Program&) { return std::size_t{2}; },
-          [](const Program&, std::size_t) { return std::size_t{1}; },
+          [](const Candidate&) { return std::size_t{2}; },
+          [](const Candidate&, std::size_t) { return std::size_t{1}; },
           &propose};
 }
 

@@ -11,8 +11,8 @@ namespace {
 // So many are tried one by one; of more, all together.
 constexpr std::size_t kFew = 4;
 
-std::optional<Program> propose(const Program& program, std::size_t round, std::size_t index,
-                               repro::ContentStore&) {
+std::optional<Candidate> propose(const Candidate& program, std::size_t round, std::size_t index,
+                                 repro::ContentStore&) {
   const auto is_named = [&](const graph::Node* node) {
     const auto found = std::ranges::find(program.suspects, node->name());
     if (found == program.suspects.end()) return false;
@@ -32,8 +32,8 @@ Pass keep_suspects() {
   return {"suspects",
           "keep only the calls that the failure names",
           true,
-          [](const Program&) { return std::size_t{2}; },
-          [](const Program& program, std::size_t round) {
+          [](const Candidate&) { return std::size_t{2}; },
+          [](const Candidate& program, std::size_t round) {
             if (round == 0) return std::size_t{program.suspects.size() > kFew ? 1U : 0U};
             return program.suspects.size() > kFew ? 0U : program.suspects.size();
           },

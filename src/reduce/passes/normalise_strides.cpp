@@ -9,7 +9,7 @@ namespace {
 enum class Property { layout, leaf, gradient };
 
 // True if the input was changed.
-bool make_plain(Program& program, std::size_t index, Property property,
+bool make_plain(Candidate& program, std::size_t index, Property property,
                 repro::ContentStore& store) {
   auto* tensor = std::get_if<repro::TensorInput>(&program.inputs[index]);
   if (tensor == nullptr) return false;
@@ -37,10 +37,10 @@ bool make_plain(Program& program, std::size_t index, Property property,
 }
 
 // Rounds: all inputs, then one by one; for each property.
-std::optional<Program> propose(const Program& program, std::size_t round, std::size_t index,
-                               repro::ContentStore& store) {
+std::optional<Candidate> propose(const Candidate& program, std::size_t round, std::size_t index,
+                                 repro::ContentStore& store) {
   const auto property = static_cast<Property>(round / 2);
-  Program simpler = program;
+  Candidate simpler = program;
   simpler.values = nullptr;
   bool has_changed = false;
   for (std::size_t i = 0; i < program.inputs.size(); ++i) {
@@ -56,8 +56,8 @@ Pass normalise_strides() {
   return {"strides",
           "contiguous inputs that share nothing and need no gradient",
           false,
-          [](const Program&) { return std::size_t{6}; },
-          [](const Program& program, std::size_t round) {
+          [](const Candidate&) { return std::size_t{6}; },
+          [](const Candidate& program, std::size_t round) {
             return round % 2 == 0 ? std::size_t{1} : program.inputs.size();
           },
           &propose};

@@ -21,7 +21,7 @@ const repro::TensorInput* tensor_input(const repro::Input& input) {
 }
 
 // Every size there is, the largest first.
-std::vector<std::int64_t> all_sizes(const Program& program) {
+std::vector<std::int64_t> all_sizes(const Candidate& program) {
   std::set<std::int64_t, std::greater<>> sizes;
   for (const repro::Input& input : program.inputs) {
     if (const auto* tensor = tensor_input(input)) {
@@ -33,7 +33,7 @@ std::vector<std::int64_t> all_sizes(const Program& program) {
   return {sizes.begin(), sizes.end()};
 }
 
-std::vector<std::pair<std::size_t, std::size_t>> all_dimensions(const Program& program) {
+std::vector<std::pair<std::size_t, std::size_t>> all_dimensions(const Candidate& program) {
   std::vector<std::pair<std::size_t, std::size_t>> found;
   for (std::size_t i = 0; i < program.inputs.size(); ++i) {
     const auto* tensor = tensor_input(program.inputs[i]);
@@ -49,7 +49,7 @@ std::int64_t target(std::int64_t size, std::size_t step) {
   return step < kTargets.size() ? kTargets[step] : size / 2;
 }
 
-void resize(Program& program, std::size_t input, const std::vector<std::int64_t>& sizes,
+void resize(Candidate& program, std::size_t input, const std::vector<std::int64_t>& sizes,
             repro::ContentStore& store) {
   const auto* described = tensor_input(program.inputs[input]);
   if (sizes_of(*described) == sizes) return;
@@ -66,8 +66,9 @@ void resize(Program& program, std::size_t input, const std::vector<std::int64_t>
   set_contents(program, input, contents, store);
 }
 
-std::optional<Program> everywhere(const Program& program, std::int64_t size, std::int64_t smaller,
-                                  bool multiples, repro::ContentStore& store) {
+std::optional<Candidate> everywhere(const Candidate& program, std::int64_t size,
+                                    std::int64_t smaller, bool multiples,
+                                    repro::ContentStore& store) {
   const auto map = [&](std::int64_t number) {
     if (number == size) return smaller;
     const bool is_multiple = multiples && number > size && number % size == 0;
@@ -85,8 +86,8 @@ std::optional<Program> everywhere(const Program& program, std::int64_t size, std
   return edit.finish(false);
 }
 
-std::optional<Program> propose(const Program& program, std::size_t round, std::size_t index,
-                               repro::ContentStore& store) {
+std::optional<Candidate> propose(const Candidate& program, std::size_t round, std::size_t index,
+                                 repro::ContentStore& store) {
   const std::size_t step = index % kSteps;
   if (round < 2) {
     const std::int64_t size = all_sizes(program)[index / kSteps];
@@ -110,8 +111,8 @@ Pass shrink_shapes() {
   return {"shapes",
           "make inputs smaller",
           false,
-          [](const Program&) { return std::size_t{3}; },
-          [](const Program& program, std::size_t round) {
+          [](const Candidate&) { return std::size_t{3}; },
+          [](const Candidate& program, std::size_t round) {
             return kSteps *
                    (round < 2 ? all_sizes(program).size() : all_dimensions(program).size());
           },

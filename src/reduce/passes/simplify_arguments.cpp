@@ -52,8 +52,8 @@ std::vector<Change> all_changes(const graph::Graph& graph) {
   return changes;
 }
 
-std::optional<Program> propose(const Program& program, std::size_t, std::size_t index,
-                               repro::ContentStore&) {
+std::optional<Candidate> propose(const Candidate& program, std::size_t, std::size_t index,
+                                 repro::ContentStore&) {
   const Change change = all_changes(*program.graph)[index];
   Edit edit(program);
   graph::Node& node = edit.node(*change.node);
@@ -82,7 +82,7 @@ Pass simplify_arguments() {
           "simpler constants, fewer arguments",
           false,
           &one_round,
-          [](const Program& program, std::size_t) { return all_changes(*program.graph).size(); },
+          [](const Candidate& program, std::size_t) { return all_changes(*program.graph).size(); },
           &propose};
 }
 

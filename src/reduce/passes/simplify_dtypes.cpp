@@ -9,7 +9,7 @@ namespace assay::reduce {
 
 namespace {
 
-std::vector<c10::ScalarType> unusual_dtypes(const Program& program) {
+std::vector<c10::ScalarType> unusual_dtypes(const Candidate& program) {
   std::set<c10::ScalarType> found;
   for (const repro::Input& input : program.inputs) {
     const auto* tensor = std::get_if<repro::TensorInput>(&input);
@@ -24,8 +24,8 @@ graph::Argument with_float32(const graph::Argument& argument, c10::ScalarType fr
   return dtype != nullptr && *dtype == from ? graph::Argument(c10::ScalarType::Float) : argument;
 }
 
-std::optional<Program> propose(const Program& program, std::size_t, std::size_t index,
-                               repro::ContentStore& store) {
+std::optional<Candidate> propose(const Candidate& program, std::size_t, std::size_t index,
+                                 repro::ContentStore& store) {
   const c10::ScalarType from = unusual_dtypes(program)[index];
   Edit edit(program);
   for (std::size_t i = 0; i < program.inputs.size(); ++i) {
@@ -55,7 +55,7 @@ Pass simplify_dtypes() {
           "float32 instead of other floating-point types",
           false,
           &one_round,
-          [](const Program& program, std::size_t) { return unusual_dtypes(program).size(); },
+          [](const Candidate& program, std::size_t) { return unusual_dtypes(program).size(); },
           &propose};
 }
 

@@ -13,8 +13,8 @@ namespace {
 
 std::int64_t smallest(std::int64_t size) { return std::min<std::int64_t>(size, 1); }
 
-std::optional<Program> propose(const Program& program, std::size_t, std::size_t,
-                               repro::ContentStore&) {
+std::optional<Candidate> propose(const Candidate& program, std::size_t, std::size_t,
+                                 repro::ContentStore&) {
   Edit edit(program);
   std::set<std::int64_t> replaced;
   bool has_changed = false;

@@ -10,19 +10,19 @@ namespace assay::reduce {
 
 namespace {
 
-bool has_contents(const Program& program, std::size_t input) {
+bool has_contents(const Candidate& program, std::size_t input) {
   const auto* tensor = std::get_if<repro::TensorInput>(&program.inputs[input]);
   return tensor != nullptr && !program.storages[tensor->storage].hash.empty();
 }
 
-void forget_contents(Program& program, std::size_t input) {
+void forget_contents(Candidate& program, std::size_t input) {
   const auto& tensor = std::get<repro::TensorInput>(program.inputs[input]);
   program.storages[tensor.storage].hash.clear();
 }
 
-std::optional<Program> propose(const Program& program, std::size_t round, std::size_t index,
-                               repro::ContentStore& store) {
-  Program simpler = program;
+std::optional<Candidate> propose(const Candidate& program, std::size_t round, std::size_t index,
+                                 repro::ContentStore& store) {
+  Candidate simpler = program;
   simpler.values = nullptr;
   if (round == 0) {
     bool has_changed = false;
@@ -52,8 +52,8 @@ Pass simplify_values() {
   return {"values",
           "made-up values instead of real ones",
           false,
-          [](const Program&) { return std::size_t{3}; },
-          [](const Program& program, std::size_t round) {
+          [](const Candidate&) { return std::size_t{3}; },
+          [](const Candidate& program, std::size_t round) {
             return round == 0 ? std::size_t{1} : program.inputs.size();
           },
           &propose};

@@ -45,14 +45,14 @@ std::vector<Pass> choose_passes(const std::vector<std::string>& names) {
   return passes;
 }
 
-std::size_t one_round(const Program&) { return 1; }
+std::size_t one_round(const Candidate&) { return 1; }
 
-std::size_t halvings(const Program& program) {
+std::size_t halvings(const Candidate& program) {
   const std::size_t calls = count_calls(*program.graph);
   return calls < 2 ? 0 : static_cast<std::size_t>(std::bit_width(calls)) - 1;
 }
 
-std::size_t one_proposal(const Program&, std::size_t) { return 1; }
+std::size_t one_proposal(const Candidate&, std::size_t) { return 1; }
 
 void map_sizes(graph::Graph& graph, const std::function<std::int64_t(std::int64_t)>& map) {
   for (graph::Node& node : graph.nodes()) {
@@ -62,14 +62,14 @@ void map_sizes(graph::Graph& graph, const std::function<std::int64_t(std::int64_
   }
 }
 
-std::optional<Program> keep_atoms(const Program& program, const std::vector<Atom>& atoms,
-                                  std::size_t begin, std::size_t end) {
+std::optional<Candidate> keep_atoms(const Candidate& program, const std::vector<Atom>& atoms,
+                                    std::size_t begin, std::size_t end) {
   std::set<const graph::Node*> kept;
   for (std::size_t i = begin; i < end; ++i) kept.insert(atoms[i].begin(), atoms[i].end());
   return keep_calls(program, kept);
 }
 
-std::optional<Program> Edit::finish(bool values_hold) {
+std::optional<Candidate> Edit::finish(bool values_hold) {
   erase_unused(*graph_);
   for (graph::Node* placeholder : graph_->placeholders()) {
     if (placeholder->users().empty()) drop_input(program_, *graph_, *placeholder);

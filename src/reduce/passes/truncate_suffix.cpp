@@ -5,8 +5,8 @@ namespace assay::reduce {
 
 namespace {
 
-std::optional<Program> propose(const Program& program, std::size_t round, std::size_t,
-                               repro::ContentStore&) {
+std::optional<Candidate> propose(const Candidate& program, std::size_t round, std::size_t,
+                                 repro::ContentStore&) {
   const auto all = atoms(*program.graph);
   return keep_atoms(program, all, 0, all.size() - (all.size() >> (round + 1)));
 }

@@ -1,4 +1,4 @@
-#include "reduce/program.h"
+#include "reduce/candidate.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -60,7 +60,7 @@ RecordedValue parse_value(const json& object) {
 // Cuts the calls that are not kept out of a copy of the graph.
 class Cutter {
  public:
-  Cutter(const Program& program, const std::set<const Node*>& kept)
+  Cutter(const Candidate& program, const std::set<const Node*>& kept)
       : program_(program), kept_(kept) {
     result_ = program;
     graph_ = program.graph->clone();
@@ -68,7 +68,7 @@ class Cutter {
     for (const Node& node : program.graph->nodes()) twins_.emplace(&node, &*twin++);
   }
 
-  std::optional<Program> run() {
+  std::optional<Candidate> run() {
     if (!replace_removed()) return std::nullopt;
     choose_outputs();
     if (graph_->output()->args()[0].items().empty()) return std::nullopt;
@@ -159,9 +159,9 @@ class Cutter {
     return found != program_.values->end() && found->second.kind == RecordedValue::Kind::several;
   }
 
-  const Program& program_;
+  const Candidate& program_;
   const std::set<const Node*>& kept_;
-  Program result_;
+  Candidate result_;
   std::unique_ptr<Graph> graph_;
   std::map<const Node*, Node*> twins_;
   std::set<const Node*> kept_twins_;
@@ -200,11 +200,11 @@ std::vector<Atom> atoms(const Graph& graph) {
   return result;
 }
 
-std::optional<Program> keep_calls(const Program& program, const std::set<const Node*>& kept) {
+std::optional<Candidate> keep_calls(const Candidate& program, const std::set<const Node*>& kept) {
   return Cutter(program, kept).run();
 }
 
-void drop_input(Program& program, Graph& graph, Node& placeholder) {
+void drop_input(Candidate& program, Graph& graph, Node& placeholder) {
   const auto placeholders = graph.placeholders();
   const auto position = std::ranges::find(placeholders, &placeholder) - placeholders.begin();
   graph.erase(placeholder);
@@ -214,7 +214,7 @@ void drop_input(Program& program, Graph& graph, Node& placeholder) {
   prune_storages(program);
 }
 
-void prune_storages(Program& program) {
+void prune_storages(Candidate& program) {
   // Storages are numbered: those that are left move up.
   std::vector<std::size_t> moved(program.storages.size(), 0);
   std::vector<bool> is_used(program.storages.size(), false);

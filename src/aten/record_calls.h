@@ -20,13 +20,13 @@ namespace assay::aten {
 
 using Function = std::function<Value(const std::vector<Value>&)>;
 
-struct Captured {
+struct RecordedCalls {
   /// Placeholders: one per input, then one per captured tensor.
   std::unique_ptr<graph::Graph> graph;
   std::vector<at::Tensor> tensors;  ///< The captured tensors.
 };
 
-struct CaptureOptions {
+struct RecordCallsOptions {
   std::string name = "GraphModule";
   /// Names of the inputs' placeholders; made up where there are fewer.
   std::vector<std::string> input_names;
@@ -41,10 +41,10 @@ struct CaptureOptions {
 /// Neither the inputs nor captured tensors nor the random generator are changed by it. Throws
 /// `TraceError` if the function does something a graph cannot hold: reads values of tensors, calls
 /// backward(), uses a custom autograd function. What the function throws passes through.
-Captured capture(const Function& function, const std::vector<Value>& inputs,
-                 const CaptureOptions& options = {});
+RecordedCalls record_calls(const Function& function, const std::vector<Value>& inputs,
+                           const RecordCallsOptions& options = {});
 
 /// True while this thread runs a function to capture it.
-bool is_capturing();
+bool is_recording_calls();
 
 }  // namespace assay::aten

@@ -33,7 +33,7 @@ using Recording = std::map<std::string, RecordedValue, std::less<>>;
 /// Reads what a trial of Task::record reported.
 Recording parse_recording(const std::string& json);
 
-struct Program {
+struct Candidate {
   std::shared_ptr<const graph::Graph> graph;
   std::vector<repro::StorageSpec> storages = {};
   std::vector<repro::Input> inputs = {};  ///< One per placeholder.
@@ -53,13 +53,14 @@ std::vector<Atom> atoms(const graph::Graph& graph);
 /// The program with only these calls. What they read from others becomes an input with the value it
 /// had, and what nobody reads any more becomes a result. Nothing if a value that is needed is not
 /// known, or nothing would be left.
-std::optional<Program> keep_calls(const Program& program, const std::set<const graph::Node*>& kept);
+std::optional<Candidate> keep_calls(const Candidate& program,
+                                    const std::set<const graph::Node*>& kept);
 
 /// Takes out an input that nobody reads.
-void drop_input(Program& program, graph::Graph& graph, graph::Node& placeholder);
+void drop_input(Candidate& program, graph::Graph& graph, graph::Node& placeholder);
 
 /// Takes out storages that no input uses.
-void prune_storages(Program& program);
+void prune_storages(Candidate& program);
 
 /// Erases calls and attribute reads that nobody uses, from the end, but for those in `keep`; then
 /// attributes that nobody reads.

@@ -1,5 +1,5 @@
 /// \file What capture has to look at besides operator calls: memory that was filled without one,
-/// derivatives that are code, the state of autocast. Used by aten/capture.cpp.
+/// derivatives that are code, the state of autocast. Used by aten/record_calls.cpp.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,4 +1,4 @@
-#include "aten/capture_checks.h"
+#include "aten/record_calls_checks.h"
 
 #include <ATen/autocast_mode.h>
 #include <torch/csrc/autograd/node.h>

@@ -8,12 +8,12 @@ namespace assay::compare {
 
 /// Gradient mode is off until it dies; then that and autocast are as they were, even if only the
 /// first half of a graph ran, which entered autocast and did not come to leave it.
-class KeepModes {
+class RestoreModesScope {
  public:
-  KeepModes();
-  ~KeepModes();
-  KeepModes(const KeepModes&) = delete;
-  KeepModes& operator=(const KeepModes&) = delete;
+  RestoreModesScope();
+  ~RestoreModesScope();
+  RestoreModesScope(const RestoreModesScope&) = delete;
+  RestoreModesScope& operator=(const RestoreModesScope&) = delete;
 
  private:
   c10::AutoGradMode no_grad_{false};

@@ -1,4 +1,4 @@
-#include "aten/capture.h"
+#include "aten/record_calls.h"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <c10/core/GradMode.h>
@@ -11,10 +11,10 @@
 
 #include "assay/error.h"
 #include "aten/call.h"
-#include "aten/capture_checks.h"
 #include "aten/input_copies.h"
 #include "aten/operators.h"
 #include "aten/record_arguments.h"
+#include "aten/record_calls_checks.h"
 #include "aten/rng_state.h"
 #include "aten/runner.h"
 #include "aten/supported.h"
@@ -49,21 +49,21 @@ bool is_written(const c10::FunctionSchema& schema, std::size_t position) {
 
 thread_local int captures_on_this_thread = 0;
 
-struct Inside {
-  Inside() { ++captures_on_this_thread; }
-  ~Inside() { --captures_on_this_thread; }
-  Inside(const Inside&) = delete;
-  Inside& operator=(const Inside&) = delete;
+struct RecordingScope {
+  RecordingScope() { ++captures_on_this_thread; }
+  ~RecordingScope() { --captures_on_this_thread; }
+  RecordingScope(const RecordingScope&) = delete;
+  RecordingScope& operator=(const RecordingScope&) = delete;
 };
 
 class FunctionCapture {
  public:
-  explicit FunctionCapture(const CaptureOptions& options) : options_(options) {
+  explicit FunctionCapture(const RecordCallsOptions& options) : options_(options) {
     captured_.graph = std::make_unique<graph::Graph>(options.name);
   }
 
-  Captured run(const Function& function, const std::vector<Value>& inputs) {
-    const KeepGenerator keep_generator;
+  RecordedCalls run(const Function& function, const std::vector<Value>& inputs) {
+    const RestoreGeneratorScope keep_generator;
     const std::uint64_t seed = at::detail::getDefaultCPUGenerator().current_seed();
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       if (!inputs[i].is_tensor()) continue;
@@ -78,7 +78,7 @@ class FunctionCapture {
     Value result;
     {
       const Restore restore(*this);
-      const RefuseValueReads refuse([this] { return describe_stack(); });
+      const RefuseValueReadsScope refuse([this] { return describe_stack(); });
       const CallListener listener = [this](const c10::OperatorHandle& op, Stack& stack,
                                            const std::function<void()>& call) {
         try {
@@ -88,9 +88,9 @@ class FunctionCapture {
           throw;
         }
       };
-      const Inside inside;
+      const RecordingScope scope;
       const c10::AutoGradMode keep_mode(grad_mode);  // also if the program throws
-      const TraceAboveAutograd traced(listener);
+      const TraceAboveAutogradScope traced(listener);
       try {
         result = function(copies);
       } catch (...) {
@@ -133,7 +133,7 @@ class FunctionCapture {
     explicit Restore(FunctionCapture& capture) : capture_(capture) {}
     ~Restore() {
       const c10::AutoGradMode no_grad(false);
-      const NotTraced guard;
+      const NotTracedScope guard;
       for (auto& [tensor, before] : capture_.changed_) tensor.variable_data().copy_(before);
       for (const Gradient& gradient : capture_.gradients_) {
         gradient.leaf.mutable_grad() = gradient.before;
@@ -279,7 +279,7 @@ class FunctionCapture {
           changed_, [&](const auto& entry) { return entry.first.is_same(whole); });
       if (is_kept) continue;
       const c10::AutoGradMode no_grad(false);
-      const NotTraced guard;
+      const NotTracedScope guard;
       changed_.emplace_back(whole, whole.detach().clone());
     }
   }
@@ -362,7 +362,7 @@ class FunctionCapture {
     if (name == "aten::detach_" && stack[0].isTensor() && stack[0].toTensor().requires_grad()) {
       throw TraceError("the program calls detach_()", "use detach(), which gives another tensor");
     }
-    RefuseValueReads::check(op, stack);
+    RefuseValueReadsScope::check(op, stack);
   }
 
   static void refuse_results(const c10::OperatorHandle& op, const Stack& results) {
@@ -518,8 +518,8 @@ class FunctionCapture {
                      "return tensors, numbers, and lists, tuples or dicts of them");
   }
 
-  const CaptureOptions& options_;
-  Captured captured_;
+  const RecordCallsOptions& options_;
+  RecordedCalls captured_;
   std::unordered_map<const c10::TensorImpl*, Entry> entries_;
   std::unordered_map<const c10::StorageImpl*, std::vector<Tensor>> by_storage_;
   std::unordered_set<const c10::StorageImpl*> captured_storages_;
@@ -540,10 +540,10 @@ class FunctionCapture {
 
 }  // namespace
 
-bool is_capturing() { return captures_on_this_thread != 0; }
+bool is_recording_calls() { return captures_on_this_thread != 0; }
 
-Captured capture(const Function& function, const std::vector<Value>& inputs,
-                 const CaptureOptions& options) {
+RecordedCalls record_calls(const Function& function, const std::vector<Value>& inputs,
+                           const RecordCallsOptions& options) {
   const observe::Phase phase("capture", observe::Component::dynamo);
   return FunctionCapture(options).run(function, inputs);
 }

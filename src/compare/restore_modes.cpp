@@ -1,4 +1,4 @@
-#include "compare/keep_modes.h"
+#include "compare/restore_modes.h"
 
 #include <ATen/autocast_mode.h>
 
@@ -13,13 +13,13 @@ int nesting() {
 
 }  // namespace
 
-KeepModes::KeepModes()
+RestoreModesScope::RestoreModesScope()
     : enabled_(at::autocast::is_autocast_enabled(at::kCPU)),
       dtype_(at::autocast::get_autocast_dtype(at::kCPU)),
       cache_(at::autocast::is_autocast_cache_enabled()),
       nesting_(nesting()) {}
 
-KeepModes::~KeepModes() {
+RestoreModesScope::~RestoreModesScope() {
   at::autocast::set_autocast_enabled(at::kCPU, enabled_);
   at::autocast::set_autocast_dtype(at::kCPU, dtype_);
   at::autocast::set_autocast_cache_enabled(cache_);

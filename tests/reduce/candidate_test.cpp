@@ -1,5 +1,5 @@
 // Every subset of the calls is a program: what is cut off becomes an input.
-#include "reduce/program.h"
+#include "reduce/candidate.h"
 
 #include "graph/parse.h"
 #include "reduce/inputs.h"
@@ -14,7 +14,7 @@ const char* const kXY = "x: \"f32[4][1]cpu\", y: \"f32[4][1]cpu\"";
 class ProgramTest : public ReduceTest {};
 
 TEST_F(ProgramTest, ARemovedCallBecomesAnInputWithItsValue) {
-  const Program program =
+  const Candidate program =
       load_with_values(class_text(kX, {"sin = torch.sin(x)", "relu = torch.relu(sin)",
                                        "neg = torch.neg(relu)", "return (neg,)"}));
   const auto kept = keep(program, {"neg"});
@@ -26,7 +26,7 @@ TEST_F(ProgramTest, ARemovedCallBecomesAnInputWithItsValue) {
 }
 
 TEST_F(ProgramTest, InputsThatAreStillReadComeFirst) {
-  const Program program = load_with_values(
+  const Candidate program = load_with_values(
       class_text(kXY, {"sin = torch.sin(x)", "add = y + sin", "mul = add * y", "return (mul,)"}));
   EXPECT_EQ(lines_of(*keep(program, {"mul"})), (Lines{"y, add", "mul = add * y", "return (mul,)"}));
   EXPECT_EQ(lines_of(*keep(program, {"add"})), (Lines{"y, sin", "add = y + sin", "return (add,)"}));
@@ -36,7 +36,7 @@ TEST_F(ProgramTest, InputsThatAreStillReadComeFirst) {
 }
 
 TEST_F(ProgramTest, ResultsThatAreKeptStayAndWhatNobodyReadsJoinsThem) {
-  const Program program =
+  const Candidate program =
       load_with_values(class_text(kX, {"a = torch.sin(x)", "b = torch.cos(a)", "c = torch.relu(a)",
                                        "d = b + c", "return (b, d, x)"}));
   EXPECT_EQ(lines_of(*keep(program, {"a", "b", "c"})).back(), "return (b, c)");
@@ -45,7 +45,7 @@ TEST_F(ProgramTest, ResultsThatAreKeptStayAndWhatNobodyReadsJoinsThem) {
 }
 
 TEST_F(ProgramTest, StoragesAreRenumbered) {
-  const Program program =
+  const Candidate program =
       load_with_values(class_text(kXY, {"a = x + 1", "b = y + 2", "c = a + b", "return (c,)"}));
   ASSERT_EQ(program.storages.size(), 2U);
   const auto kept = keep(program, {"b"});
@@ -55,7 +55,7 @@ TEST_F(ProgramTest, StoragesAreRenumbered) {
 }
 
 TEST_F(ProgramTest, ItemsStayWithTheCallTheyAreTakenFrom) {
-  const Program program = load_with_values(
+  const Candidate program = load_with_values(
       class_text("x: \"f32[4, 4][4, 1]cpu\"",
                  {"best = torch.max(x, 1)", "values = best[0]", "indices = best[1]",
                   "neg = torch.neg(values)", "return (neg, indices)"}));
@@ -71,7 +71,7 @@ TEST_F(ProgramTest, ItemsStayWithTheCallTheyAreTakenFrom) {
 }
 
 TEST_F(ProgramTest, ConstantsAreWrittenIntoTheCalls) {
-  const Program program = load_with_values(
+  const Candidate program = load_with_values(
       class_text("x: \"f32[4, 3][3, 1]cpu\"",
                  {"size = x.size(1)", "view = x.view(size, -1)", "return (view,)"}));
   EXPECT_EQ(lines_of(*keep(program, {"view"})),
@@ -79,18 +79,18 @@ TEST_F(ProgramTest, ConstantsAreWrittenIntoTheCalls) {
 }
 
 TEST_F(ProgramTest, WhatIsNotKnownIsRefused) {
-  Program program = load(class_text(kX, {"a = torch.sin(x)", "b = torch.cos(a)", "return (b,)"}));
+  Candidate program = load(class_text(kX, {"a = torch.sin(x)", "b = torch.cos(a)", "return (b,)"}));
   EXPECT_EQ(keep(program, {"b"}), std::nullopt) << "nothing was recorded";
   EXPECT_NE(keep(program, {"a"}), std::nullopt) << "nothing is needed";
   program.values = std::make_shared<const Recording>();
   EXPECT_EQ(keep(program, {"b"}), std::nullopt);
-  Program several = load_with_values(
+  Candidate several = load_with_values(
       class_text(kX, {"a = torch.chunk(x, 2)", "b = torch.cat(a)", "return (b,)"}));
   EXPECT_EQ(keep(several, {"b"}), std::nullopt) << "several tensors are no input";
 }
 
 TEST_F(ProgramTest, AttributesThatNobodyReadsGo) {
-  const Program program = load_with_values(
+  const Candidate program = load_with_values(
       class_text(kX, {"w = self.w", "v = self.v", "mul = x * v", "add = mul + w", "return (add,)"},
                  {"self.w = torch.nn.Parameter(torch.randn([4], dtype=torch.float32))",
                   "self.v = torch.nn.Parameter(torch.randn([4], dtype=torch.float32))"}));
