@@ -33,17 +33,21 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+#include <c10/util/SmallVector.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
+
+#include "assay/compiler.h"
 
 namespace assay {
 
@@ -56,19 +60,24 @@ struct CompileOptions {
   std::size_t cache_limit = 8;
   /// What messages and the text of the graphs call the function.
   std::string name = "program";
+  /// Options of the backend; `assay backends --json` lists them.
+  BackendOptions options = {};
 };
 
 namespace detail {
 
-using Input = std::variant<at::Tensor, double, std::int64_t, bool>;
-using Program = std::function<std::vector<at::Tensor>(const std::vector<Input>&)>;
+using Program = std::function<std::vector<at::Tensor>(std::span<const c10::IValue>)>;
+
+/// Values of one call; a few need no memory of their own.
+using Values = c10::SmallVector<c10::IValue, 8>;
 
 /// The part of `Compiled` that does not depend on the signature.
 class CompiledProgram {
  public:
   CompiledProgram(Program program, CompileOptions options);
 
-  std::vector<at::Tensor> call(const std::vector<Input>& inputs) const;
+  /// One value per result is appended to `outputs`.
+  void call(std::span<c10::IValue> inputs, Outputs& outputs) const;
   std::size_t compilations() const;
   std::vector<std::string> graphs() const;
 
@@ -95,8 +104,8 @@ inline constexpr bool is_vector = std::is_same_v<std::remove_cvref_t<T>, std::ve
 /// The arguments one after the other. Where several are vectors, their lengths come first: the same
 /// tensors divided in another way are another call.
 template <typename... Parameters>
-std::vector<Input> flatten(const Parameters&... arguments) {
-  std::vector<Input> inputs;
+Values flatten(const Parameters&... arguments) {
+  Values inputs;
   if constexpr ((0 + ... + int{is_vector<Parameters>}) > 1) {
     const auto add_length = [&](const auto& argument) {
       if constexpr (is_vector<decltype(argument)>) {
@@ -119,9 +128,22 @@ std::vector<Input> flatten(const Parameters&... arguments) {
   return inputs;
 }
 
+template <typename Parameter>
+Parameter from_input(const c10::IValue& input) {
+  if constexpr (std::is_same_v<Parameter, at::Tensor>) {
+    return input.toTensor();
+  } else if constexpr (std::is_same_v<Parameter, double>) {
+    return input.toDouble();
+  } else if constexpr (std::is_same_v<Parameter, bool>) {
+    return input.toBool();
+  } else {
+    return static_cast<Parameter>(input.toInt());
+  }
+}
+
 /// Undoes `flatten`.
 template <typename... Parameters>
-std::tuple<Parameters...> unflatten(const std::vector<Input>& inputs) {
+std::tuple<Parameters...> unflatten(std::span<const c10::IValue> inputs) {
   constexpr std::size_t vectors = (std::size_t{0} + ... + std::size_t{is_vector<Parameters>});
   constexpr std::size_t others = sizeof...(Parameters) - vectors;
   std::size_t next_length = 0;
@@ -129,19 +151,15 @@ std::tuple<Parameters...> unflatten(const std::vector<Input>& inputs) {
   [[maybe_unused]] const auto take =
       [&]<typename Parameter>(std::type_identity<Parameter>) -> Parameter {
     if constexpr (is_vector<Parameter>) {
-      const std::size_t length =
-          vectors > 1 ? static_cast<std::size_t>(std::get<std::int64_t>(inputs[next_length++]))
-                      : inputs.size() - others;
+      const std::size_t length = vectors > 1
+                                     ? static_cast<std::size_t>(inputs[next_length++].toInt())
+                                     : inputs.size() - others;
       std::vector<at::Tensor> tensors;
       tensors.reserve(length);
-      for (std::size_t i = 0; i < length; ++i) {
-        tensors.push_back(std::get<at::Tensor>(inputs[next++]));
-      }
+      for (std::size_t i = 0; i < length; ++i) tensors.push_back(inputs[next++].toTensor());
       return tensors;
-    } else if constexpr (std::is_same_v<Parameter, int>) {
-      return static_cast<int>(std::get<std::int64_t>(inputs[next++]));
     } else {
-      return std::get<Parameter>(inputs[next++]);
+      return from_input<Parameter>(inputs[next++]);
     }
   };
   return std::tuple<Parameters...>{take(std::type_identity<Parameters>())...};  // left to right
@@ -155,13 +173,18 @@ template <>
 struct ResultOf<at::Tensor> {
   static constexpr bool is_supported = true;
   static std::vector<at::Tensor> flatten(at::Tensor result) { return {std::move(result)}; }
-  static at::Tensor unflatten(std::vector<at::Tensor> results) { return std::move(results[0]); }
+  static at::Tensor unflatten(Values results) { return std::move(results[0]).toTensor(); }
 };
 template <>
 struct ResultOf<std::vector<at::Tensor>> {
   static constexpr bool is_supported = true;
   static std::vector<at::Tensor> flatten(std::vector<at::Tensor> results) { return results; }
-  static std::vector<at::Tensor> unflatten(std::vector<at::Tensor> results) { return results; }
+  static std::vector<at::Tensor> unflatten(Values results) {
+    std::vector<at::Tensor> tensors;
+    tensors.reserve(results.size());
+    for (c10::IValue& result : results) tensors.push_back(std::move(result).toTensor());
+    return tensors;
+  }
 };
 template <typename... Tensors>
 struct ResultOf<std::tuple<Tensors...>> {
@@ -171,10 +194,10 @@ struct ResultOf<std::tuple<Tensors...>> {
     return std::apply([](const Tensors&... items) { return std::vector<at::Tensor>{items...}; },
                       result);
   }
-  static Result unflatten(std::vector<at::Tensor> results) {
+  static Result unflatten(Values results) {
     auto next = results.begin();
     Result result;
-    std::apply([&](Tensors&... items) { ((items = std::move(*next++)), ...); }, result);
+    std::apply([&](Tensors&... items) { ((items = std::move(*next++).toTensor()), ...); }, result);
     return result;
   }
 };
@@ -229,7 +252,10 @@ class Compiled<Result(Parameters...)> {
 
   /// Throws `TraceError` if the function cannot be a graph, and what the function throws.
   result_type operator()(Parameters... arguments) const {
-    return detail::ResultOf<result_type>::unflatten(program_.call(detail::flatten(arguments...)));
+    detail::Values inputs = detail::flatten(arguments...);
+    detail::Values results;
+    program_.call(inputs, results);
+    return detail::ResultOf<result_type>::unflatten(std::move(results));
   }
 
   /// How many graphs were compiled so far.
@@ -242,7 +268,7 @@ class Compiled<Result(Parameters...)> {
   static detail::Program wrap(Callable function) {
     // Shared, since a callable need not be copyable and std::function demands it.
     return [shared = std::make_shared<Callable>(std::move(function))](
-               const std::vector<detail::Input>& inputs) {
+               std::span<const c10::IValue> inputs) {
       return detail::ResultOf<result_type>::flatten(
           std::apply(*shared, detail::unflatten<std::remove_cvref_t<Parameters>...>(inputs)));
     };

@@ -38,18 +38,30 @@ def configure_from_environment() -> None: ...
 class CompiledFunction:
     graphs: list[str]
     @overload
-    def __init__(self, graph: str, backend: str, fallback: bool, cache_limit: int) -> None: ...
+    def __init__(
+        self,
+        graph: str,
+        backend: str,
+        options: dict[str, bool | int | float | str],
+        fallback: bool,
+        cache_limit: int,
+    ) -> None: ...
     @overload
     def __init__(
         self,
         function: Callable[..., Any],
-        captured_as: Callable[..., Any],
+        recorded_as: Callable[..., Any],
         backend: str,
+        options: dict[str, bool | int | float | str],
         name: str,
         fallback: bool,
         cache_limit: int,
     ) -> None: ...
     def __call__(self, *inputs: Any) -> Any: ...
+
+class FastCall:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+    def set_fast(self, handle: CompiledFunction | None) -> None: ...
 
 class Trace:
     captured: str

@@ -60,16 +60,19 @@ def trace(
     return Trace(found.captured, found.joint, found.forward, found.backward, found.saved_bytes)
 
 
-class Compiled:
-    """A compiled function. Get one from :func:`compile`."""
+class Compiled(_C.FastCall):
+    """A compiled function. Get one from :func:`compile`.
+
+    Call it with tensors and numbers, and with lists, tuples and dicts of them.
+    """
 
     def __init__(self, program: Any, make: Callable[[Any], _C.CompiledFunction]) -> None:
         self._make = make
         self._handles: dict[Any, _C.CompiledFunction] = {}
         self._state = _ModuleState(program) if isinstance(program, torch.nn.Module) else None
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call with tensors and numbers, and with lists, tuples and dicts of them."""
+    def call_slowly(self, *args: Any, **kwargs: Any) -> Any:
+        """What a call does that :class:`assay._C.FastCall` cannot do by itself."""
         structure = None
         if kwargs or any(isinstance(arg, _CONTAINERS) for arg in args):
             args, structure = _pytree.tree_flatten((args, kwargs))
@@ -77,6 +80,8 @@ class Compiled:
         handle = self._handles.get(key)
         if handle is None:
             handle = self._handles[key] = self._make(structure)
+            if key == (None, None):
+                self.set_fast(handle)
         return handle(*args)
 
     @property
@@ -91,20 +96,27 @@ def compile(
     backend: str = "aot_eager",
     fallback: bool = False,
     cache_size_limit: int = 8,
+    options: dict[str, bool | int | float | str] | None = None,
 ) -> Compiled:
     """Compile a function, module or graph's text, at its first call and when its guards fail.
 
     The calls of operators are captured; numbers and flow of control are those of the first call
     with such inputs. With ``fallback``, calls that cannot be traced run eagerly, with a warning.
+    ``options`` are the backend's; ``assay backends --json`` lists them.
     """
     _C.check_backend(backend)
+    backend_options = dict(options or {})
 
     def make(structure: Any) -> _C.CompiledFunction:
         if isinstance(program, str):
-            return _C.CompiledFunction(program, backend, fallback, cache_size_limit)
+            return _C.CompiledFunction(
+                program, backend, backend_options, fallback, cache_size_limit
+            )
         plain, watched = _function(program, structure), _watched(program, structure)
         name = getattr(program, "__name__", type(program).__name__)
-        return _C.CompiledFunction(plain, watched, backend, name, fallback, cache_size_limit)
+        return _C.CompiledFunction(
+            plain, watched, backend, backend_options, name, fallback, cache_size_limit
+        )
 
     return Compiled(program, make)
 

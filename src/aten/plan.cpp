@@ -7,6 +7,7 @@
 #include "assay/error.h"
 #include "aten/convert.h"
 #include "aten/operators.h"
+#include "aten/result_structure.h"
 #include "graph/print.h"
 
 namespace assay::aten {
@@ -106,10 +107,19 @@ void for_each_slot(const Template& value, const Visit& visit) {
 
 class Planner {
  public:
-  Planner(const Graph& graph, const graph::python::Source* source)
+  Planner(const Graph& graph, const graph::python::Source* source,
+          std::span<const c10::IValue> bound)
       : plan_(std::make_unique<RunPlan>()) {
     plan_->graph = &graph;
     plan_->source = source;
+    const auto placeholders = graph.placeholders();
+    internal_check(bound.size() <= placeholders.size(), "only placeholders can be bound");
+    const std::size_t first = placeholders.size() - bound.size();
+    for (std::size_t i = 0; i < bound.size(); ++i) {
+      const Value value = unpack_value(bound[i]);
+      bound_.emplace(placeholders[first + i], value);
+      plan_->bound.emplace_back(placeholders[first + i], value);
+    }
   }
 
   std::unique_ptr<RunPlan> run() {
@@ -121,7 +131,9 @@ class Planner {
       }
     }
     internal_check(plan_->graph->output() != nullptr, "a graph to run has an output");
-    plan_->output = make_template(plan_->graph->output()->args()[0]);
+    const Argument& output = plan_->graph->output()->args()[0];
+    plan_->output = make_template(output);
+    for_each_result(output, [&](const Argument& leaf) { plan_output(leaf); });
     plan_->slot_count = next_slot_;
     mark_last_uses();
     return std::move(plan_);
@@ -137,7 +149,11 @@ class Planner {
   Template make_template(const Argument& argument) {
     Template made;
     if (Node* node = argument.node()) {
-      made.slot = slot_of(*node);
+      if (const auto found = bound_.find(node); found != bound_.end()) {
+        made.constant = found->second;
+      } else {
+        made.slot = slot_of(*node);
+      }
     } else if (mentions_node(argument)) {
       made.is_container = true;
       made.constant = container_shell(argument);
@@ -148,9 +164,24 @@ class Planner {
     return made;
   }
 
+  void plan_output(const Argument& argument) {
+    const Template value = make_template(argument);
+    OutputLeaf& leaf = plan_->output_leaves.emplace_back();
+    leaf.slot = value.slot;
+    if (value.slot == kNoSlot) {
+      leaf.constant = pack_value(value.constant);
+      return;
+    }
+    leaf.is_last_mention = true;
+    for (OutputLeaf& earlier : plan_->output_leaves) {
+      if (&earlier != &leaf && earlier.slot == value.slot) earlier.is_last_mention = false;
+    }
+  }
+
   void plan_node(const Node& node) {
     switch (node.op()) {
       case Op::placeholder:
+        if (bound_.contains(&node)) return;
         plan_->placeholders.push_back(&node);
         plan_->input_slots.push_back(slot_of(node));
         return;
@@ -322,6 +353,7 @@ class Planner {
   }
 
   void mark_last_uses() {
+    std::vector<bool> is_emptied(next_slot_, false);
     std::vector<bool> is_needed(next_slot_, false);
     for_each_slot(plan_->output, [&](Slot slot) { is_needed[slot] = true; });
     for (auto step = plan_->steps.rbegin(); step != plan_->steps.rend(); ++step) {
@@ -336,6 +368,7 @@ class Planner {
         auto found = std::ranges::find(last, operand.slot);
         if (reads == 1 && found != last.end()) {
           operand.is_last_use = true;
+          is_emptied[operand.slot] = true;
           last.erase(found);
         }
       }
@@ -344,6 +377,10 @@ class Planner {
       if (step->item_results.empty() && !is_needed[step->result]) {
         step->released.push_back(step->result);
       }
+      for (Slot slot : step->released) is_emptied[slot] = true;
+    }
+    for (Slot slot = 0; slot < next_slot_; ++slot) {
+      if (!is_emptied[slot]) plan_->kept_slots.push_back(slot);
     }
   }
 
@@ -355,6 +392,7 @@ class Planner {
 
   std::unique_ptr<RunPlan> plan_;
   std::unordered_map<const Node*, Slot> slots_;
+  std::unordered_map<const Node*, Value> bound_;
   std::unordered_set<const Node*> taken_items_;
   Slot next_slot_ = 0;
 };
@@ -378,7 +416,10 @@ std::optional<OperatorArgument> make_operand(const c10::OperatorHandle& op, std:
   operand.schema = &op.schema().arguments()[position];
   operand.position = position;
   operand.value = std::move(value);
-  if (operand.value.is_constant()) {
+  // A bound tensor for a number's parameter is read when the call is made, not now.
+  const bool is_read_late =
+      operand.value.constant.is_tensor() && !wants_tensor(*operand.schema->real_type());
+  if (operand.value.is_constant() && !is_read_late) {
     int cost = 0;
     auto converted = convert(operand.value.constant, op.schema(), position, cost);
     if (!converted) return std::nullopt;
@@ -392,15 +433,15 @@ std::optional<OperatorArgument> make_operand(const c10::OperatorHandle& op, std:
   return operand;
 }
 
-char kind_of(const Value& value) {
-  if (!value.is_leaf()) return value.is_sequence() ? 's' : 'o';
+ValueKind kind_of(const Value& value) {
+  if (!value.is_leaf()) return value.is_sequence() ? ValueKind::container : ValueKind::other;
   const c10::IValue& leaf = value.leaf;
-  if (leaf.isTensor()) return 't';
-  if (leaf.isNone()) return 'n';
-  if (leaf.isBool()) return 'b';
-  if (leaf.isInt()) return 'i';
-  if (leaf.isDouble()) return 'f';
-  return leaf.isList() ? 'l' : 'o';
+  if (leaf.isTensor()) return ValueKind::tensor;
+  if (leaf.isNone()) return ValueKind::none;
+  if (leaf.isBool()) return ValueKind::boolean;
+  if (leaf.isInt()) return ValueKind::integer;
+  if (leaf.isDouble()) return ValueKind::floating;
+  return leaf.isList() ? ValueKind::container : ValueKind::other;
 }
 
 std::unique_ptr<const ChosenOverload> remember_overload(const Step& step, const Match& match,
@@ -427,7 +468,7 @@ std::unique_ptr<const ChosenOverload> remember_overload(const Step& step, const 
                   [&](Slot slot) { chosen->kinds.emplace_back(slot, kind_of(slots[slot])); });
     // What a list holds decides as well, and is not looked at again: choose anew each time.
     const auto is_simple = [](const auto& entry) {
-      return std::string_view("tnbif").find(entry.second) != std::string_view::npos;
+      return entry.second != ValueKind::container && entry.second != ValueKind::other;
     };
     if (!std::ranges::all_of(chosen->kinds, is_simple)) return nullptr;
     auto operand = make_operand(match.op, i, std::move(value));
@@ -441,8 +482,9 @@ Value constant_value(const Argument& argument) {
   return std::visit(ConstantReader{}, argument.value());
 }
 
-std::unique_ptr<RunPlan> make_plan(const Graph& graph, const graph::python::Source* source) {
-  return Planner(graph, source).run();
+std::unique_ptr<RunPlan> make_plan(const Graph& graph, const graph::python::Source* source,
+                                   std::span<const c10::IValue> bound) {
+  return Planner(graph, source, bound).run();
 }
 
 }  // namespace assay::aten

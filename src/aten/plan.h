@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -44,12 +45,15 @@ struct OperatorArgument {
   Template value;            ///< For `other`: filled in at run time, then converted.
 };
 
+/// What matters of a value when an overload is chosen.
+enum class ValueKind : std::uint8_t { tensor, none, boolean, integer, floating, container, other };
+
 /// A Python-level call whose overload was chosen for values of certain kinds: later runs with
 /// values of the same kinds skip the choice.
 struct ChosenOverload {
   c10::OperatorHandle op;
   std::vector<OperatorArgument> operands;
-  std::vector<std::pair<Slot, char>> kinds;  ///< What each slot held; see kind_of().
+  std::vector<std::pair<Slot, ValueKind>> kinds;  ///< What each slot held.
 };
 
 /// A choice that is made once, by whichever thread comes first.
@@ -99,19 +103,39 @@ struct Step {
   std::shared_ptr<const GraphRunner> subgraph;
 };
 
+/// One leaf of the graph's output.
+struct OutputLeaf {
+  Slot slot = kNoSlot;
+  bool is_last_mention = false;  ///< The slot's value may be moved out.
+  c10::IValue constant;          ///< Packed; if there is no slot.
+};
+
 struct RunPlan {
   const graph::Graph* graph = nullptr;
   const graph::python::Source* source = nullptr;
-  std::vector<const graph::Node*> placeholders;
-  std::vector<Slot> input_slots;
+  std::vector<const graph::Node*> placeholders;             ///< Those that are not bound.
+  std::vector<Slot> input_slots;                            ///< One per entry of `placeholders`.
+  std::vector<std::pair<const graph::Node*, Value>> bound;  ///< The other placeholders.
   std::vector<Step> steps;
   Template output;
+  std::vector<OutputLeaf> output_leaves;
+  /// Slots that no step empties: outputs, and inputs that nobody reads.
+  std::vector<Slot> kept_slots;
   std::size_t slot_count = 0;
   std::unordered_map<const graph::Graph*, std::shared_ptr<const GraphRunner>> subgraphs;
 };
 
-/// Builds the plan; throws as GraphRunner's constructor.
-std::unique_ptr<RunPlan> make_plan(const graph::Graph& graph, const graph::python::Source* source);
+/// Builds the plan, with the last placeholders bound to `bound`; throws as GraphRunner's
+/// constructor.
+std::unique_ptr<RunPlan> make_plan(const graph::Graph& graph, const graph::python::Source* source,
+                                   std::span<const c10::IValue> bound);
+
+/// The slots and the operators' stack of one run; kept by the runner for the next one.
+struct RunFrame {
+  explicit RunFrame(const RunPlan& plan) : slots(plan.slot_count) { stack.reserve(16); }
+  std::vector<Value> slots;
+  std::vector<c10::IValue> stack;
+};
 
 /// `error` with the node's name and, if known, its place in the file.
 UserError located_error(const RunPlan& plan, const graph::Node& node, const UserError& error);
@@ -126,8 +150,7 @@ std::optional<OperatorArgument> make_operand(const c10::OperatorHandle& op, std:
 std::unique_ptr<const ChosenOverload> remember_overload(const Step& step, const Match& match,
                                                         const std::vector<Value>& slots);
 
-/// A letter for what matters of a value when an overload is chosen.
-char kind_of(const Value& value);
+ValueKind kind_of(const Value& value);
 
 /// Fills in a template from the slots.
 Value instantiate(const Template& value, const std::vector<Value>& slots);

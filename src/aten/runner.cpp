@@ -26,50 +26,45 @@ std::string describe_failure(const graph::Node& node, const std::string& message
   return text;
 }
 
-// One run: the slots and the operators' stack.
+void empty(Value& slot) {
+  if (slot.is_leaf()) {
+    slot.leaf = c10::IValue();
+  } else {
+    slot = Value();
+  }
+}
+
+// One run of a plan in a frame.
 class Run {
  public:
-  Run(const RunPlan& plan, const NodeObserver& observer)
-      : plan_(plan), observer_(observer), slots_(plan.slot_count) {
-    stack_.reserve(16);
+  Run(const RunPlan& plan, RunFrame& frame, const NodeObserver& observer)
+      : plan_(plan), observer_(observer), slots_(frame.slots), stack_(frame.stack) {}
+
+  void call(std::span<c10::IValue> inputs, Outputs& outputs) {
+    take_inputs(inputs, [](c10::IValue& input) { return unpack_value(std::move(input)); });
+    run_steps();
+    for (const OutputLeaf& leaf : plan_.output_leaves) outputs.push_back(take_output(leaf));
+    empty_slots();
   }
 
   Value run(std::vector<Value> inputs) {
-    take_inputs(std::move(inputs));
+    take_inputs(std::span(inputs), [](Value& input) { return std::move(input); });
     run_steps();
-    return instantiate(plan_.output, slots_);
-  }
-
-  std::vector<at::Tensor> run_tensors(std::vector<at::Tensor> inputs) {
-    if (inputs.size() != plan_.placeholders.size()) {
-      throw UserError("the graph takes " + std::to_string(plan_.placeholders.size()) + " inputs, " +
-                      std::to_string(inputs.size()) + " given");
-    }
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      slots_[plan_.input_slots[i]].leaf = std::move(inputs[i]);
-    }
-    run_steps();
-    return take_outputs();
+    Value result = instantiate(plan_.output, slots_);
+    empty_slots();
+    return result;
   }
 
  private:
-  std::vector<at::Tensor> take_outputs() const {
-    const auto tensor_of = [this](const Template& value) -> at::Tensor {
-      const c10::IValue& leaf =
-          value.slot == kNoSlot ? value.constant.leaf : slots_[value.slot].leaf;
-      if (leaf.isNone()) return {};
-      internal_check(leaf.isTensor(), "a graph of tensors returns tensors");
-      return leaf.toTensor();
-    };
-    if (!plan_.output.is_container) {
-      // One tensor, or an empty or constant list.
-      if (plan_.output.slot != kNoSlot) return {tensor_of(plan_.output)};
-      return std::vector<at::Tensor>(plan_.output.constant.items.size());
-    }
-    std::vector<at::Tensor> outputs;
-    outputs.reserve(plan_.output.items.size());
-    for (const Template& item : plan_.output.items) outputs.push_back(tensor_of(item));
-    return outputs;
+  c10::IValue take_output(const OutputLeaf& leaf) {
+    if (leaf.slot == kNoSlot) return leaf.constant;
+    Value& value = slots_[leaf.slot];
+    return leaf.is_last_mention ? pack_value(std::move(value)) : pack_value(value);
+  }
+
+  // The frame is kept for the next run, but nothing that was computed in this one.
+  void empty_slots() {
+    for (Slot slot : plan_.kept_slots) empty(slots_[slot]);
   }
 
   void run_steps() {
@@ -89,11 +84,12 @@ class Run {
       } catch (const std::exception& error) {
         throw OperatorError(*step.node, error.what());
       }
-      for (Slot slot : step.released) slots_[slot] = Value();
+      for (Slot slot : step.released) empty(slots_[slot]);
     }
   }
 
-  void take_inputs(std::vector<Value> inputs) {
+  template <typename Input, typename ToValue>
+  void take_inputs(std::span<Input> inputs, const ToValue& to_value) {
     const std::size_t wanted = plan_.placeholders.size();
     if (inputs.size() > wanted) {
       throw UserError("the graph takes " + std::to_string(wanted) + " inputs, " +
@@ -102,13 +98,16 @@ class Run {
     for (std::size_t i = 0; i < wanted; ++i) {
       Value& slot = slots_[plan_.input_slots[i]];
       if (i < inputs.size()) {
-        slot = std::move(inputs[i]);
+        slot = to_value(inputs[i]);
       } else if (!plan_.placeholders[i]->args().empty()) {
         slot = constant_value(plan_.placeholders[i]->args()[0]);
       } else {
         throw UserError("the input '" + plan_.placeholders[i]->name() + "' is missing");
       }
       if (observer_) observer_(*plan_.placeholders[i], slot);
+    }
+    if (observer_) {
+      for (const auto& [node, value] : plan_.bound) observer_(*node, value);
     }
   }
 
@@ -155,6 +154,7 @@ class Run {
     }
     int cost = 0;
     const Value value = instantiate(operand.value, slots_);
+    if (operand.is_last_use) empty(slots_[operand.slot]);
     auto converted = convert(value, op.schema(), operand.position, cost);
     if (!converted) {
       throw UserError("argument '" + operand.schema->name() + "' should be " +
@@ -236,7 +236,7 @@ class Run {
         auto chosen = remember_overload(step, match, slots_);
         if (chosen != nullptr) step.overload.offer(std::move(chosen));
       }
-      finish(step, call(std::move(match)));
+      finish(step, aten::call(std::move(match)));
     }
   }
 
@@ -261,6 +261,9 @@ class Run {
   }
 
   Value take_item(const Step& step) const {
+    if (step.args[0].slot == kNoSlot) {
+      return call_function(*step.resolution.function, arguments(step));
+    }
     const Value& container = slots_[step.args[0].slot];
     if (container.is_sequence()) return container.items[item_index(step, container.items.size())];
     if (container.is_leaf() && container.leaf.isTensorList()) {
@@ -281,8 +284,24 @@ class Run {
 
   const RunPlan& plan_;
   const NodeObserver& observer_;
-  std::vector<Value> slots_;
-  std::vector<c10::IValue> stack_;
+  std::vector<Value>& slots_;
+  std::vector<c10::IValue>& stack_;
+};
+
+class GraphRunnerGraph : public CompiledGraph {
+ public:
+  explicit GraphRunnerGraph(const CompileRequest& request)
+      : graph_(request.graph),
+        runner_(*graph_, request.context->source,
+                std::span(request.inputs).last(request.bound_inputs)) {}
+
+  void call(std::span<c10::IValue> inputs, Outputs& outputs) const override {
+    runner_.call(inputs, outputs);
+  }
+
+ private:
+  std::shared_ptr<const graph::Graph> graph_;
+  GraphRunner runner_;
 };
 
 }  // namespace
@@ -296,18 +315,40 @@ OperatorError::OperatorError(const graph::Node& node, std::string message)
       call_(graph::print_call(node)),
       message_(std::move(message)) {}
 
-GraphRunner::GraphRunner(const graph::Graph& graph, const graph::python::Source* source)
-    : plan_(make_plan(graph, source)) {}
-GraphRunner::~GraphRunner() = default;
-GraphRunner::GraphRunner(GraphRunner&&) noexcept = default;
+GraphRunner::GraphRunner(const graph::Graph& graph, const graph::python::Source* source,
+                         std::span<const c10::IValue> bound)
+    : plan_(make_plan(graph, source, bound)) {}
+GraphRunner::~GraphRunner() { delete idle_frame_.load(); }
+GraphRunner::GraphRunner(GraphRunner&& other) noexcept
+    : plan_(std::move(other.plan_)), idle_frame_(other.idle_frame_.exchange(nullptr)) {}
 
-Value GraphRunner::run(std::vector<Value> inputs, const NodeObserver& observer) const {
-  return Run(*plan_, observer).run(std::move(inputs));
+// One frame waits for the next run. Runs at the same time, and runs inside runs, make their own.
+std::unique_ptr<RunFrame> GraphRunner::take_frame() const {
+  std::unique_ptr<RunFrame> frame(idle_frame_.exchange(nullptr, std::memory_order_acquire));
+  return frame != nullptr ? std::move(frame) : std::make_unique<RunFrame>(*plan_);
 }
 
-std::vector<at::Tensor> GraphRunner::run_tensors(std::vector<at::Tensor> inputs) const {
-  static const NodeObserver none;
-  return Run(*plan_, none).run_tensors(std::move(inputs));
+void GraphRunner::keep_frame(std::unique_ptr<RunFrame> frame) const {
+  const std::unique_ptr<RunFrame> older(
+      idle_frame_.exchange(frame.release(), std::memory_order_acq_rel));
+}
+
+void GraphRunner::call(std::span<c10::IValue> inputs, Outputs& outputs,
+                       const NodeObserver& observer) const {
+  auto frame = take_frame();
+  Run(*plan_, *frame, observer).call(inputs, outputs);
+  keep_frame(std::move(frame));  // not after an exception: its values would live on
+}
+
+Value GraphRunner::run(std::vector<Value> inputs, const NodeObserver& observer) const {
+  auto frame = take_frame();
+  Value result = Run(*plan_, *frame, observer).run(std::move(inputs));
+  keep_frame(std::move(frame));
+  return result;
+}
+
+std::shared_ptr<const CompiledGraph> run_with_aten(const CompileRequest& request) {
+  return std::make_shared<const GraphRunnerGraph>(request);
 }
 
 Value instantiate(const Template& value, const std::vector<Value>& slots) {

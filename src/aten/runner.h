@@ -1,17 +1,21 @@
 /// \file Runs a graph with ATen, freeing each value at its last use. No Python is needed.
 ///
 /// The graph is planned once (operators found, constants converted, last uses marked) and may then
-/// be run many times, also from several threads at once.
+/// be run many times, also from several threads at once. What a run needs besides its values is
+/// kept for the next one, so a call allocates nothing of its own.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "assay/compiler.h"
 #include "aten/value.h"
 #include "graph/graph.h"
 #include "graph/python_lexer.h"
@@ -45,28 +49,38 @@ class OperatorError : public std::runtime_error {
 /// Called after each node with the value it produced.
 using NodeObserver = std::function<void(const graph::Node&, const Value&)>;
 
-struct RunPlan;  // aten/plan.h
+struct RunPlan;   // aten/plan.h
+struct RunFrame;  // aten/plan.h
 
 class GraphRunner {
  public:
   /// Plans `graph`, which must outlive the runner (as must `source`). Throws `UserError` if a
   /// target is unknown or an operator's arguments do not fit its schema; with `source`, the error
   /// shows the node's line. Attributes with random contents are drawn from the default generator
-  /// here.
-  explicit GraphRunner(const graph::Graph& graph, const graph::python::Source* source = nullptr);
+  /// here. The last placeholders are bound to `bound`, and not passed to runs.
+  explicit GraphRunner(const graph::Graph& graph, const graph::python::Source* source = nullptr,
+                       std::span<const c10::IValue> bound = {});
   ~GraphRunner();
   GraphRunner(GraphRunner&&) noexcept;
 
-  /// Runs with one value per placeholder (fewer where placeholders have defaults). Throws
-  /// `OperatorError` if an operator raises, `UserError` if a Python-level call cannot be made.
+  /// Runs as assay/compiler.h says. Throws `OperatorError` if an operator raises, `UserError` if a
+  /// Python-level call cannot be made or the number of inputs is wrong.
+  void call(std::span<c10::IValue> inputs, Outputs& outputs,
+            const NodeObserver& observer = {}) const;
+  /// The same with Python values; fewer where placeholders have defaults.
   Value run(std::vector<Value> inputs, const NodeObserver& observer = {}) const;
-  /// The same for a graph that takes tensors and returns a flat list or tuple of tensors and None,
-  /// which becomes an undefined tensor.
-  std::vector<at::Tensor> run_tensors(std::vector<at::Tensor> inputs) const;
 
  private:
+  std::unique_ptr<RunFrame> take_frame() const;
+  void keep_frame(std::unique_ptr<RunFrame> frame) const;
+
   std::unique_ptr<const RunPlan> plan_;
+  mutable std::atomic<RunFrame*> idle_frame_ = nullptr;  // owned
 };
+
+/// Runs a graph operator by operator; its last `bound_inputs` are bound. The graph is shared, the
+/// source must outlive it.
+std::shared_ptr<const CompiledGraph> run_with_aten(const CompileRequest& request);
 
 /// The metadata of a value: tensor properties, integer, or several values.
 graph::ValueMeta describe(const Value& value);

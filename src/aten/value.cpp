@@ -4,6 +4,29 @@
 
 namespace assay::aten {
 
+namespace {
+
+// What an IValue cannot hold: a slice, a dtype, a list of such.
+struct PackedValue : torch::CustomClassHolder {
+  explicit PackedValue(Value packed) : value(std::move(packed)) {}
+  Value value;
+};
+
+}  // namespace
+
+c10::IValue pack_value(Value value) {
+  if (value.is_leaf()) return std::move(value.leaf);
+  return c10::IValue::make_capsule(c10::make_intrusive<PackedValue>(std::move(value)));
+}
+
+Value unpack_value(c10::IValue packed) {
+  if (!packed.isCapsule()) return Value(std::move(packed));
+  const auto capsule = packed.toCapsule();
+  const auto* holder = dynamic_cast<const PackedValue*>(capsule.get());
+  internal_check(holder != nullptr, "a capsule among values holds a value");
+  return holder->value;
+}
+
 Value Value::sequence(Kind kind, std::vector<Value> items) {
   Value made;
   made.kind = kind;

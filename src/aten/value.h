@@ -62,6 +62,11 @@ std::vector<Value> unpack(const Value& value);
 /// The value as a plain IValue (lists and tuples become lists of any type), for results handed out.
 c10::IValue to_ivalue(const Value& value);
 
+/// A value as it travels between compiled graphs (assay/compiler.h): plain where an IValue can hold
+/// it, else in a capsule. `unpack_value` gives the same value back.
+c10::IValue pack_value(Value value);
+Value unpack_value(c10::IValue packed);
+
 /// Python's name for the value's type, for messages: `Tensor`, `int`, `list of int`, ...
 std::string type_name(const Value& value);
 

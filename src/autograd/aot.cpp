@@ -2,6 +2,9 @@
 
 #include <ATen/SequenceNumber.h>
 
+#include <algorithm>
+
+#include "assay/error.h"
 #include "aten/runner.h"
 #include "autograd/decompositions.h"
 #include "autograd/origins.h"
@@ -23,28 +26,28 @@ bool apply_decomposition(const c10::OperatorHandle& op, aten::Recorder::Stack& s
   return true;
 }
 
-std::vector<std::size_t> positions_of_tensors(const std::vector<Value>& inputs) {
+std::vector<std::size_t> positions_of_tensors(const std::vector<c10::IValue>& inputs) {
   std::vector<std::size_t> positions;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].is_tensor() && inputs[i].leaf.toTensor().defined()) positions.push_back(i);
+    if (inputs[i].isTensor() && inputs[i].toTensor().defined()) positions.push_back(i);
   }
   return positions;
 }
 
-std::vector<Tensor> pick_tensors(const std::vector<Value>& inputs,
+std::vector<Tensor> pick_tensors(const std::vector<c10::IValue>& inputs,
                                  const std::vector<std::size_t>& positions) {
   std::vector<Tensor> tensors;
   tensors.reserve(positions.size());
-  for (std::size_t position : positions) tensors.push_back(inputs[position].leaf.toTensor());
+  for (std::size_t position : positions) tensors.push_back(inputs[position].toTensor());
   return tensors;
 }
 
 }  // namespace
 
-JointGraph trace_graph(const graph::Graph& graph, const std::vector<Value>& inputs,
-                       Structure& results, bool decompose, const graph::python::Source* source) {
-  const aten::GraphRunner runner(graph, source);
-  const auto positions = positions_of_tensors(inputs);
+JointGraph trace_graph(const CompileRequest& request, std::vector<Structure>& results,
+                       bool decompose) {
+  const aten::GraphRunner runner(*request.graph, request.context->source);
+  const auto positions = positions_of_tensors(request.inputs);
   Origins origins;
   TraceOptions options;
   options.origins = &origins;
@@ -54,44 +57,81 @@ JointGraph trace_graph(const graph::Graph& graph, const std::vector<Value>& inpu
   };
   JointGraph joint = trace(
       [&](const std::vector<Tensor>& tensors) {
-        std::vector<Value> values = inputs;
-        for (std::size_t i = 0; i < positions.size(); ++i) {
-          values[positions[i]] = c10::IValue(tensors[i]);
-        }
+        std::vector<c10::IValue> inputs = request.inputs;
+        for (std::size_t i = 0; i < positions.size(); ++i) inputs[positions[i]] = tensors[i];
+        c10::SmallVector<c10::IValue, 8> leaves;
+        runner.call(inputs, leaves, note);
         std::vector<Tensor> flat;
-        results = Structure(runner.run(std::move(values), note), flat);
+        results.clear();  // a trace may run its program twice
+        for (c10::IValue& leaf : leaves) {
+          results.emplace_back(aten::unpack_value(std::move(leaf)), flat);
+        }
         return flat;
       },
-      pick_tensors(inputs, positions), options);
+      pick_tensors(request.inputs, positions), options);
   observe::artifact(
       joint.has_backward() ? observe::Artifact::aot_joint_graph : observe::Artifact::aot_graphs,
       [&] { return graph::print(*joint.graph); });
   return joint;
 }
 
-CompiledGraph run_with_aten(std::shared_ptr<const graph::Graph> graph, GraphRole) {
-  auto runner = std::make_shared<const aten::GraphRunner>(*graph);
-  return [graph = std::move(graph), runner](std::vector<Tensor> inputs) {
-    return runner->run_tensors(std::move(inputs));
-  };
-}
-
-AotProgram::AotProgram(const graph::Graph& graph, const std::vector<Value>& inputs,
-                       const AotOptions& options, const graph::python::Source* source)
-    : tensor_inputs_(positions_of_tensors(inputs)) {
-  JointGraph joint = trace_graph(graph, inputs, results_, options.decompose, source);
-  program_ = std::make_unique<Program>(
-      std::move(joint), options.partitioner,
-      options.compiler ? options.compiler : GraphCompiler(&run_with_aten));
-  if (program_->backward() != nullptr) {
+AotGraph::AotGraph(const CompileRequest& request, const AotOptions& options)
+    : input_count_(request.inputs.size() - request.bound_inputs),
+      tensor_inputs_(positions_of_tensors(request.inputs)),
+      bound_(request.inputs.begin() + static_cast<std::ptrdiff_t>(input_count_),
+             request.inputs.end()) {
+  takes_tensors_ = bound_.empty() && tensor_inputs_.size() == input_count_;
+  JointGraph joint = trace_graph(request, results_, options.decompose);
+  returns_tensors_ = std::ranges::all_of(results_, &Structure::is_one_tensor);
+  HalvesOptions halves;
+  halves.partitioner = options.partitioner;
+  halves.compiler = options.compiler ? options.compiler : Compiler(&aten::run_with_aten);
+  halves.context = request.context;
+  halves.options = request.options;
+  halves.lazy_backward = options.lazy_backward;
+  halves_ = std::make_unique<CompiledHalves>(std::move(joint),
+                                             pick_tensors(request.inputs, tensor_inputs_), halves);
+  if (halves_->backward() != nullptr) {
     observe::artifact(observe::Artifact::aot_graphs, [&] {
-      return graph::print(program_->forward()) + "\n" + graph::print(*program_->backward());
+      return graph::print(halves_->forward()) + "\n" + graph::print(*halves_->backward());
     });
   }
 }
 
-Value AotProgram::run(const std::vector<Value>& inputs) const {
-  return results_.fill(program_->run(pick_tensors(inputs, tensor_inputs_)));
+void AotGraph::fill_results(std::span<c10::IValue> tensors, Outputs& outputs) const {
+  for (const Structure& result : results_) {
+    if (result.is_one_tensor()) {
+      outputs.push_back(std::move(tensors.front()));
+    } else {
+      outputs.push_back(aten::pack_value(result.fill(tensors.first(result.tensor_count()))));
+    }
+    tensors = tensors.subspan(result.tensor_count());
+  }
+}
+
+void AotGraph::call(std::span<c10::IValue> inputs, Outputs& outputs) const {
+  if (inputs.size() != input_count_) {
+    throw UserError("the graph takes " + std::to_string(input_count_) + " inputs, " +
+                    std::to_string(inputs.size()) + " given");
+  }
+  c10::SmallVector<c10::IValue, 8> gathered;
+  if (!takes_tensors_) {
+    for (std::size_t position : tensor_inputs_) {
+      if (position < input_count_) {
+        gathered.push_back(std::move(inputs[position]));
+      } else {
+        gathered.push_back(bound_[position - input_count_]);
+      }
+    }
+    inputs = gathered;
+  }
+  if (returns_tensors_) {
+    halves_->call(inputs, outputs);
+    return;
+  }
+  c10::SmallVector<c10::IValue, 8> tensors;
+  halves_->call(inputs, tensors);
+  fill_results(tensors, outputs);
 }
 
 }  // namespace assay::autograd

@@ -1,16 +1,14 @@
-/// \file Ahead-of-time autograd: a captured graph in, a callable that runs its compiled forward and
+/// \file Ahead-of-time autograd: a captured graph in, a compiled graph that runs its forward and
 /// backward out. What the `aot_*` backends have in common.
 #pragma once
 
 #include <memory>
 #include <vector>
 
-#include "aten/value.h"
-#include "autograd/partition.h"
-#include "autograd/program.h"
+#include "assay/compiler.h"
+#include "autograd/compiled_halves.h"
 #include "autograd/structure.h"
 #include "graph/graph.h"
-#include "graph/python_lexer.h"
 
 namespace assay::autograd {
 
@@ -18,33 +16,39 @@ struct AotOptions {
   Partitioner partitioner = &partition_min_cut;
   /// Apply autograd/decompositions.h while tracing.
   bool decompose = false;
-  /// Compiles the halves; nullptr: they are run operator by operator.
-  GraphCompiler compiler = {};
+  /// Compiles the halves; aten::run_with_aten by default.
+  Compiler compiler = {};
+  /// As in HalvesOptions.
+  bool lazy_backward = false;
 };
 
-/// A graph traced for one set of input properties.
-class AotProgram {
+/// A captured graph traced for one set of input properties, and its compiled halves.
+class AotGraph : public CompiledGraph {
  public:
-  /// Traces `graph` with `inputs` (one per placeholder; numbers are baked in). Throws as
-  /// autograd::trace, and `aten::OperatorError` if an operator of the graph raises.
-  AotProgram(const graph::Graph& graph, const std::vector<aten::Value>& inputs,
-             const AotOptions& options = {}, const graph::python::Source* source = nullptr);
+  /// Traces the request's graph with its inputs; numbers are baked in. Throws as autograd::trace,
+  /// and `aten::OperatorError` if an operator of the graph raises.
+  AotGraph(const CompileRequest& request, const AotOptions& options);
 
-  aten::Value run(const std::vector<aten::Value>& inputs) const;
-  const Program& program() const { return *program_; }
+  void call(std::span<c10::IValue> inputs, Outputs& outputs) const override;
+
+  const CompiledHalves& halves() const { return *halves_; }
 
  private:
-  std::unique_ptr<Program> program_;
-  Structure results_;
-  std::vector<std::size_t> tensor_inputs_;  ///< Which inputs are tensors.
+  void fill_results(std::span<c10::IValue> tensors, Outputs& outputs) const;
+
+  std::unique_ptr<CompiledHalves> halves_;
+  std::vector<Structure> results_;  ///< One per leaf of the captured graph's output.
+  bool returns_tensors_ = true;     ///< Each of them is one tensor.
+  std::size_t input_count_ = 0;     ///< Of a call: without those that are bound.
+  /// Where the halves' inputs come from, in their order: a call's inputs, or `bound_` after them.
+  std::vector<std::size_t> tensor_inputs_;
+  bool takes_tensors_ = true;  ///< A call's inputs are the halves' inputs.
+  std::vector<c10::IValue> bound_;
 };
 
-/// Traces a graph, without compiling anything; `results` gets the structure of its results.
-JointGraph trace_graph(const graph::Graph& graph, const std::vector<aten::Value>& inputs,
-                       Structure& results, bool decompose = false,
-                       const graph::python::Source* source = nullptr);
-
-/// Runs a graph operator by operator: the compiler of `aot_eager`.
-CompiledGraph run_with_aten(std::shared_ptr<const graph::Graph> graph, GraphRole role);
+/// Traces a graph, without compiling anything; `results` gets the structure of each leaf of its
+/// output.
+JointGraph trace_graph(const CompileRequest& request, std::vector<Structure>& results,
+                       bool decompose = false);
 
 }  // namespace assay::autograd

@@ -36,8 +36,8 @@ Value take_apart(const Value& value, std::vector<at::Tensor>& tensors) {
   return made;
 }
 
-Value put_together(const Value& shape, const std::vector<at::Tensor>& tensors, std::size_t& next) {
-  if (is_place(shape)) return c10::IValue(tensors[next++]);
+Value put_together(const Value& shape, std::span<c10::IValue> tensors, std::size_t& next) {
+  if (is_place(shape)) return std::move(tensors[next++]);
   Value made;
   made.kind = shape.kind;
   made.leaf = shape.leaf;
@@ -49,15 +49,17 @@ Value put_together(const Value& shape, const std::vector<at::Tensor>& tensors, s
 
 }  // namespace
 
-Structure::Structure(const Value& value, std::vector<at::Tensor>& tensors)
-    : shape_(take_apart(value, tensors)), is_one_tensor_(is_place(shape_)) {}
+Structure::Structure(const Value& value, std::vector<at::Tensor>& tensors) {
+  const std::size_t before = tensors.size();
+  shape_ = take_apart(value, tensors);
+  is_one_tensor_ = is_place(shape_);
+  tensor_count_ = tensors.size() - before;
+}
 
-Value Structure::fill(const std::vector<at::Tensor>& tensors) const {
-  if (is_one_tensor_) return c10::IValue(tensors.at(0));
+Value Structure::fill(std::span<c10::IValue> tensors) const {
+  internal_check(tensors.size() == tensor_count_, "every tensor has its place in the structure");
   std::size_t next = 0;
-  Value made = put_together(shape_, tensors, next);
-  internal_check(next == tensors.size(), "every tensor has its place in the structure");
-  return made;
+  return put_together(shape_, tensors, next);
 }
 
 }  // namespace assay::autograd

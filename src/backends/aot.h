@@ -2,11 +2,12 @@
 #pragma once
 
 #include "autograd/aot.h"
-#include "backends/registry.h"
+#include "backends/backends.h"
 
 namespace assay::backends {
 
-/// Traces the subject's graph and compiles its halves as `options` say.
-Callable compile_ahead_of_time(const Subject& subject, const autograd::AotOptions& options);
+/// Traces the request's graph and compiles its halves as `options` say, with what the request's
+/// context puts around their compiler.
+CompiledPointer compile_ahead_of_time(const CompileRequest& request, autograd::AotOptions options);
 
 }  // namespace assay::backends

@@ -5,16 +5,16 @@
 
 namespace assay::backends {
 
-Callable compile_aot_eager(const Subject& subject) {
-  return compile_ahead_of_time(subject, {.partitioner = &autograd::partition_min_cut});
+CompiledPointer compile_aot_eager(const CompileRequest& request) {
+  return compile_ahead_of_time(request, {.partitioner = &autograd::partition_min_cut});
 }
 
-Callable compile_aot_eager_default_partitioner(const Subject& subject) {
-  return compile_ahead_of_time(subject, {.partitioner = &autograd::partition_default});
+CompiledPointer compile_aot_eager_default_partitioner(const CompileRequest& request) {
+  return compile_ahead_of_time(request, {.partitioner = &autograd::partition_default});
 }
 
-Callable compile_aot_eager_decomp_partition(const Subject& subject) {
-  return compile_ahead_of_time(subject,
+CompiledPointer compile_aot_eager_decomp_partition(const CompileRequest& request) {
+  return compile_ahead_of_time(request,
                                {.partitioner = &autograd::partition_min_cut, .decompose = true});
 }
 

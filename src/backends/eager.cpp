@@ -10,36 +10,33 @@
 
 namespace assay::backends {
 
-Callable compile_eager(const Subject& subject) {
-  auto runner = std::make_shared<const aten::GraphRunner>(*subject.graph, subject.source);
-  return [graph = subject.graph, runner](std::vector<aten::Value> inputs) {
-    return runner->run(std::move(inputs));
-  };
+CompiledPointer compile_eager(const CompileRequest& request) {
+  return aten::run_with_aten(request);
 }
 
-Callable compile_eager_noexcept(const Subject& subject) {
-  constexpr std::string_view kName = "eager_noexcept";
-  return [run = compile_eager(subject), kName](std::vector<aten::Value> inputs) {
+CompiledPointer compile_eager_noexcept(const CompileRequest& request) {
+  return make_compiled_graph([eager = compile_eager(request), name = request.context->backend](
+                                 std::span<c10::IValue> inputs, Outputs& outputs) {
     const std::string sentence = "the captured graph should not have raised, but ";
     try {
-      return run(std::move(inputs));
+      eager->call(inputs, outputs);
     } catch (const aten::OperatorError& error) {
-      throw BackendError(kName, sentence + error.what(), error.node_name());
+      throw BackendError(name, sentence + error.what(), error.node_name());
     } catch (const std::exception& error) {
-      throw BackendError(kName, sentence + "did: " + error.what());
+      throw BackendError(name, sentence + "did: " + error.what());
     }
-  };
+  });
 }
 
-Callable compile_pre_dispatch_eager(const Subject& subject) {
-  Lowered lowered = lower(subject);
+CompiledPointer compile_pre_dispatch_eager(const CompileRequest& request) {
+  CompileRequest lowered = lower(request);
   const std::string text = graph::print(*lowered.graph);
   observe::artifact(observe::Artifact::pre_grad_graphs, [&] { return text; });
   std::fprintf(stderr, "%s", text.c_str());  // whoever chooses this backend wants to see the graph
-  auto runner = std::make_shared<const aten::GraphRunner>(*lowered.graph);
-  return [lowered = std::move(lowered), runner](std::vector<aten::Value> inputs) {
-    return runner->run(lowered.with_captured(std::move(inputs)));
-  };
+  auto context = std::make_shared<CompileContext>(*lowered.context);
+  context->source = nullptr;  // the lowered graph is not in the user's file
+  lowered.context = std::move(context);
+  return aten::run_with_aten(lowered);
 }
 
 }  // namespace assay::backends

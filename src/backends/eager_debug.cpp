@@ -148,14 +148,14 @@ void check_or_enter(const c10::OperatorHandle& op, Stack& stack, const std::func
 
 }  // namespace
 
-Callable compile_eager_debug(const Subject& subject) {
+CompiledPointer compile_eager_debug(const CompileRequest& request) {
   aten::register_trace_keys();
-  auto runner = std::make_shared<const aten::GraphRunner>(*subject.graph, subject.source);
-  return [graph = subject.graph, runner](std::vector<aten::Value> inputs) {
-    static const aten::CallListener listener = &check_or_enter;
-    const aten::TraceAboveAutogradScope seen(listener);
-    return runner->run(std::move(inputs));
-  };
+  return make_compiled_graph(
+      [eager = compile_eager(request)](std::span<c10::IValue> inputs, Outputs& outputs) {
+        static const aten::CallListener listener = &check_or_enter;
+        const aten::TraceAboveAutogradScope seen(listener);
+        eager->call(inputs, outputs);
+      });
 }
 
 }  // namespace assay::backends

@@ -260,6 +260,27 @@ std::shared_ptr<const Graph> FaultInjector::inject(std::shared_ptr<const Graph> 
   return faulty;
 }
 
+std::shared_ptr<const Graph> FaultInjector::inject_where_from(std::shared_ptr<const Graph> graph,
+                                                              const Graph& origin) {
+  const std::size_t before = count_;
+  std::shared_ptr<Graph> faulty = graph->clone();
+  std::vector<Node*> calls;
+  for (Node& node : faulty->nodes()) {
+    if (node.is_call()) calls.push_back(&node);
+  }
+  for (const Node& call : origin.nodes()) {
+    for (const Fault& fault : faults_) {
+      if (!calls_operator(origin, call, fault.op)) continue;
+      const auto last = std::find_if(calls.rbegin(), calls.rend(), [&](const Node* node) {
+        return std::ranges::find(node->meta.provenance, call.name()) != node->meta.provenance.end();
+      });
+      if (last != calls.rend()) inject_at(*faulty, **last, fault);
+    }
+  }
+  if (count_ == before) return graph;
+  return faulty;
+}
+
 FaultsAsleepScope::FaultsAsleepScope() { ++trial_runs; }
 FaultsAsleepScope::~FaultsAsleepScope() { --trial_runs; }
 bool FaultsAsleepScope::on_this_thread() { return trial_runs > 0; }

@@ -76,6 +76,11 @@ class FaultInjector {
   /// The graph with a fault after each call of its operator; the graph itself if it has none.
   /// Throws `BackendError` for a compile_error.
   std::shared_ptr<const graph::Graph> inject(std::shared_ptr<const graph::Graph> graph);
+  /// The same for a graph that was made of `origin`: a fault after whatever became of each call of
+  /// its operator there.
+  std::shared_ptr<const graph::Graph> inject_where_from(std::shared_ptr<const graph::Graph> graph,
+                                                        const graph::Graph& origin);
+  const std::vector<Fault>& faults() const { return faults_; }
   /// How many calls were made faulty so far.
   std::size_t count() const { return count_; }
 

@@ -1,4 +1,5 @@
 // Runs each half as one invoke_subgraph call, to try higher-order operators on any program.
+#include "aten/runner.h"
 #include "backends/aot.h"
 #include "backends/backends.h"
 #include "graph/print.h"
@@ -40,18 +41,19 @@ std::shared_ptr<const graph::Graph> wrap(const graph::Graph& inner, const std::s
   return outer;
 }
 
-autograd::CompiledGraph compile_half(const std::shared_ptr<const graph::Graph>& graph,
-                                     autograd::GraphRole role) {
-  auto outer = wrap(*graph, std::string(autograd::to_string(role)) + "_subgraph");
-  observe::artifact(observe::Artifact::post_grad_graphs, [&] { return graph::print(*outer); });
-  return autograd::run_with_aten(std::move(outer), role);
+CompiledPointer compile_half(const CompileRequest& request) {
+  CompileRequest outer = request;
+  outer.graph = wrap(*request.graph, std::string(to_string(request.role)) + "_subgraph");
+  observe::artifact(observe::Artifact::post_grad_graphs,
+                    [&] { return graph::print(*outer.graph); });
+  return aten::run_with_aten(outer);
 }
 
 }  // namespace
 
-Callable compile_invoke_subgraph(const Subject& subject) {
+CompiledPointer compile_invoke_subgraph(const CompileRequest& request) {
   return compile_ahead_of_time(
-      subject, {.partitioner = &autograd::partition_min_cut, .compiler = &compile_half});
+      request, {.partitioner = &autograd::partition_min_cut, .compiler = &compile_half});
 }
 
 }  // namespace assay::backends

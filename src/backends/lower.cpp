@@ -7,30 +7,31 @@
 
 namespace assay::backends {
 
-Lowered lower(const Subject& subject) {
+CompileRequest lower(const CompileRequest& request) {
   const FaultsAsleepScope trial_run;
-  const aten::GraphRunner runner(*subject.graph, subject.source);
-  NodeCursor cursor(*subject.graph);
+  const aten::GraphRunner runner(*request.graph, request.context->source);
+  NodeCursor cursor(*request.graph);
   aten::RecordCallsOptions options;
-  options.name = subject.graph->name();
-  for (const graph::Node* node : std::as_const(*subject.graph).placeholders()) {
+  options.name = request.graph->name();
+  for (const graph::Node* node : std::as_const(*request.graph).placeholders()) {
     options.input_names.push_back(node->name());
   }
   options.stack = [&] {
     return cursor.current() == nullptr ? std::vector<graph::StackFrame>()
                                        : cursor.current()->meta.stack;
   };
-  aten::RecordedCalls captured = aten::record_calls(
-      [&](const std::vector<aten::Value>& inputs) {
+  std::vector<aten::Value> inputs;
+  for (const c10::IValue& input : request.inputs) inputs.push_back(aten::unpack_value(input));
+  aten::RecordedCalls recorded = aten::record_calls(
+      [&](const std::vector<aten::Value>& values) {
         return runner.run(
-            inputs, [&](const graph::Node& node, const aten::Value&) { cursor.finish(node); });
+            values, [&](const graph::Node& node, const aten::Value&) { cursor.finish(node); });
       },
-      subject.inputs, options);
-  Lowered lowered;
-  lowered.graph = std::move(captured.graph);
-  for (at::Tensor& tensor : captured.tensors) {
-    lowered.captured.emplace_back(c10::IValue(std::move(tensor)));
-  }
+      inputs, options);
+  CompileRequest lowered = request;
+  lowered.graph = std::move(recorded.graph);
+  for (at::Tensor& tensor : recorded.tensors) lowered.inputs.emplace_back(std::move(tensor));
+  lowered.bound_inputs += recorded.tensors.size();
   return lowered;
 }
 

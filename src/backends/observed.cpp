@@ -19,22 +19,18 @@ using graph::SizeExpr;
 using graph::TensorMeta;
 using graph::ValueMeta;
 
-autograd::GraphCompiler run_observed(const NodeObserver& observer) {
-  return [observer](std::shared_ptr<const graph::Graph> graph,
-                    autograd::GraphRole) -> autograd::CompiledGraph {
-    auto runner = std::make_shared<const aten::GraphRunner>(*graph);
-    return [graph = std::move(graph), runner, observer](const std::vector<at::Tensor>& inputs) {
-      std::vector<at::Tensor> outputs;
-      for (const Value& value : unpack(runner->run({inputs.begin(), inputs.end()}, observer))) {
-        outputs.push_back(value.is_none() ? at::Tensor() : value.leaf.toTensor());
-      }
-      return outputs;
-    };
+Compiler run_observed(const NodeObserver& observer) {
+  return [observer](const CompileRequest& request) {
+    return make_compiled_graph([graph = request.graph,
+                                runner = std::make_shared<const aten::GraphRunner>(*request.graph),
+                                observer](std::span<c10::IValue> inputs, Outputs& outputs) {
+      runner->call(inputs, outputs, observer);
+    });
   };
 }
 
-Callable compile_observed(const Subject& subject, const NodeObserver& observer) {
-  return compile_ahead_of_time(subject, {.partitioner = &autograd::partition_min_cut,
+CompiledPointer compile_observed(const CompileRequest& request, const NodeObserver& observer) {
+  return compile_ahead_of_time(request, {.partitioner = &autograd::partition_min_cut,
                                          .decompose = true,
                                          .compiler = run_observed(observer)});
 }
@@ -129,13 +125,13 @@ ModeScope::ModeScope(NodeObserver mode)
     : saved_(std::exchange(mode_of_this_thread(), std::move(mode))) {}
 ModeScope::~ModeScope() { mode_of_this_thread() = std::move(saved_); }
 
-Callable compile_aot_eager_decomp_partition_with_mode(const Subject& subject) {
+CompiledPointer compile_aot_eager_decomp_partition_with_mode(const CompileRequest& request) {
   const NodeObserver& mode = mode_of_this_thread();
-  return compile_observed(subject, mode ? mode : NodeObserver(&log_call));
+  return compile_observed(request, mode ? mode : NodeObserver(&log_call));
 }
 
-Callable compile_aot_eager_decomp_partition_crossref(const Subject& subject) {
-  return compile_observed(subject, &compare_with_declared);
+CompiledPointer compile_aot_eager_decomp_partition_crossref(const CompileRequest& request) {
+  return compile_observed(request, &compare_with_declared);
 }
 
 }  // namespace assay::backends

@@ -1,20 +1,67 @@
-#include "backends/registry.h"
-
+// The registry behind assay/backend.h.
 #include <algorithm>
+#include <shared_mutex>
 
+#include "assay/backend.h"
 #include "assay/error.h"
 #include "aten/operators.h"
-#include "backends/fault.h"
-#include "observe/observe.h"
+#include "backends/backends.h"
 
-namespace assay::backends {
+namespace assay {
 
-const Backend& find_backend(std::string_view name) {
-  const auto table = all_backends();
-  const auto found = std::ranges::find(table, name, &Backend::name);
-  if (found != table.end()) return *found;
+namespace {
+
+using BackendPointer = std::shared_ptr<const Backend>;
+
+struct Registry {
+  Registry() {
+    for (Backend& backend : backends::own_backends()) {
+      all.push_back(std::make_shared<const Backend>(std::move(backend)));
+    }
+  }
+
+  std::shared_mutex mutex;
+  std::vector<BackendPointer> all;
+};
+
+Registry& registry() {
+  static Registry instance;
+  return instance;
+}
+
+BackendPointer find_in(const std::vector<BackendPointer>& backends, std::string_view name) {
+  const auto found = std::ranges::find_if(
+      backends, [&](const BackendPointer& backend) { return backend->name == name; });
+  return found == backends.end() ? nullptr : *found;
+}
+
+}  // namespace
+
+void register_backend(Backend backend) {
+  if (backend.name.empty()) throw UserError("a backend needs a name");
+  if (!backend.compile) {
+    throw UserError("the backend '" + backend.name + "' has no compile function");
+  }
+  Registry& known = registry();
+  const std::unique_lock lock(known.mutex);
+  if (find_in(known.all, backend.name) != nullptr) {
+    throw UserError("there is a backend '" + backend.name + "' already",
+                    "register it under another name");
+  }
+  known.all.push_back(std::make_shared<const Backend>(std::move(backend)));
+}
+
+std::vector<BackendPointer> all_backends() {
+  Registry& known = registry();
+  const std::shared_lock lock(known.mutex);
+  return known.all;
+}
+
+BackendPointer find_backend(std::string_view name) {
+  const auto all = all_backends();
+  if (auto found = find_in(all, name)) return found;
   std::vector<std::string> names;
-  for (const Backend& backend : table) names.emplace_back(backend.name);
+  for (const auto& backend : all) names.push_back(backend->name);
   const auto nearest = aten::nearest_names(name, names);
   std::string hint = "`assay backends` lists them all";
   if (!nearest.empty()) {
@@ -25,32 +72,4 @@ const Backend& find_backend(std::string_view name) {
   throw UserError("unknown backend '" + std::string(name) + "'", hint);
 }
 
-Callable compile(std::string_view backend, const Subject& subject) {
-  const Backend& found = find_backend(backend);
-  const observe::Phase phase("backend_compile", observe::Component::backends);
-  observe::log(observe::Component::backends, observe::Level::info, [&] {
-    return "compiling a graph of " + std::to_string(subject.graph->size()) + " nodes with " +
-           std::string(found.name);
-  });
-  const auto faults = current_faults();
-  if (faults.empty()) return found.compile(subject);
-  FaultInjector injector(faults, found.name);
-  Subject faulty = subject;
-  if (subject.wrap_compiler) {
-    faulty.faults = &injector;
-    Callable compiled = found.compile(faulty);
-    if (injector.count() != 0) return compiled;
-    faulty.faults = nullptr;
-  }
-  faulty.graph = injector.inject(subject.graph);
-  if (injector.count() == 0) faulty.faults = &injector;
-  Callable compiled = found.compile(faulty);
-  if (injector.count() == 0) {
-    observe::log(observe::Component::backends, observe::Level::warning, [&] {
-      return "no fault was injected: nothing in the graph calls '" + faults.front().op + "'";
-    });
-  }
-  return compiled;
-}
-
-}  // namespace assay::backends
+}  // namespace assay

@@ -2,69 +2,75 @@
 
 namespace assay::backends {
 
-std::span<const Backend> all_backends() {
-  static const std::vector<Backend> table = {
-      {"eager", "run the captured graph as it is", {"debug"}, &compile_eager},
-      {"eager_noexcept",
-       "eager, for graphs that must not raise: an exception is the backend's failure",
-       {"debug"},
-       &compile_eager_noexcept},
-      {"pre_dispatch_eager",
-       "print the graph of operators before autograd, and run that",
-       {"debug"},
-       &compile_pre_dispatch_eager},
-      {"eager_debug",
-       "eager, and check that every operator writes and aliases only what its schema says",
-       {"debug"},
-       &compile_eager_debug},
-      {"ts", "run the graph of operators with TorchScript's executor", {"debug"}, &compile_ts},
-      {"aot_eager",
-       "differentiate ahead of time, then run forward and backward operator by operator",
-       {"debug"},
-       &compile_aot_eager},
-      {"aot_eager_default_partitioner",
-       "aot_eager with the partitioner that saves what backward uses",
-       {"debug"},
-       &compile_aot_eager_default_partitioner},
-      {"invoke_subgraph",
-       "aot_eager with each half behind one invoke_subgraph call",
-       {"debug"},
-       &compile_invoke_subgraph},
-      {"aot_ts",
-       "differentiate ahead of time, then run both halves with TorchScript's executor",
-       {"debug"},
-       &compile_aot_ts},
-      {"aot_eager_decomp_partition",
-       "aot_eager with decompositions and the min-cut partitioner, as before kernels",
-       {"debug"},
-       &compile_aot_eager_decomp_partition},
-      {"aot_eager_decomp_partition_with_mode",
-       "aot_eager_decomp_partition that logs every operator (TORCH_LOGS=+backends)",
-       {"debug"},
-       &compile_aot_eager_decomp_partition_with_mode},
-      {"aot_eager_decomp_partition_crossref",
-       "aot_eager_decomp_partition that compares every value's dtype, sizes and strides with the "
-       "graph's",
-       {"debug"},
-       &compile_aot_eager_decomp_partition_crossref},
-      {"relu_compile_error_TESTING_ONLY",
-       "eager that refuses graphs with a relu",
-       {"testing"},
-       &compile_relu_compile_error},
-      {"relu_runtime_error_TESTING_ONLY",
-       "eager whose relu raises",
-       {"testing"},
-       &compile_relu_runtime_error},
-      {"relu_accuracy_error_TESTING_ONLY",
-       "eager whose relu gives wrong numbers",
-       {"testing"},
-       &compile_relu_accuracy_error},
-      {"non_leaf_compile_error_TESTING_ONLY",
-       "eager that refuses inputs which require grad and are results of a computation",
-       {"testing"},
-       &compile_non_leaf_compile_error},
+namespace {
+
+// Runs the captured graph; binds captured tensors while planning it.
+Backend on_captured(std::string name, std::string description, Compiler compile,
+                    std::string tag = "debug") {
+  return {.name = std::move(name),
+          .description = std::move(description),
+          .tags = {std::move(tag)},
+          .binds_inputs = true,
+          .compile = std::move(compile)};
+}
+
+// Differentiates ahead of time.
+Backend on_halves(std::string name, std::string description, Compiler compile) {
+  Backend made = on_captured(std::move(name), std::move(description), std::move(compile));
+  made.compiles_halves = true;
+  made.options = {
+      {"lazy_backward", false, "compile the backward graph when backward is first called"}};
+  return made;
+}
+
+}  // namespace
+
+std::vector<Backend> own_backends() {
+  return {
+      on_captured("eager", "run the captured graph as it is", &compile_eager),
+      on_captured("eager_noexcept",
+                  "eager, for graphs that must not raise: an exception is the backend's failure",
+                  &compile_eager_noexcept),
+      on_captured("pre_dispatch_eager",
+                  "print the graph of operators before autograd, and run that",
+                  &compile_pre_dispatch_eager),
+      on_captured(
+          "eager_debug",
+          "eager, and check that every operator writes and aliases only what its schema says",
+          &compile_eager_debug),
+      on_captured("ts", "run the graph of operators with TorchScript's executor", &compile_ts),
+      on_halves("aot_eager",
+                "differentiate ahead of time, then run forward and backward operator by operator",
+                &compile_aot_eager),
+      on_halves("aot_eager_default_partitioner",
+                "aot_eager with the partitioner that saves what backward uses",
+                &compile_aot_eager_default_partitioner),
+      on_halves("invoke_subgraph", "aot_eager with each half behind one invoke_subgraph call",
+                &compile_invoke_subgraph),
+      on_halves("aot_ts",
+                "differentiate ahead of time, then run both halves with TorchScript's executor",
+                &compile_aot_ts),
+      on_halves("aot_eager_decomp_partition",
+                "aot_eager with decompositions and the min-cut partitioner, as before kernels",
+                &compile_aot_eager_decomp_partition),
+      on_halves("aot_eager_decomp_partition_with_mode",
+                "aot_eager_decomp_partition that logs every operator (TORCH_LOGS=+backends)",
+                &compile_aot_eager_decomp_partition_with_mode),
+      on_halves("aot_eager_decomp_partition_crossref",
+                "aot_eager_decomp_partition that compares every value's dtype, sizes and strides "
+                "with the "
+                "graph's",
+                &compile_aot_eager_decomp_partition_crossref),
+      on_captured("relu_compile_error_TESTING_ONLY", "eager that refuses graphs with a relu",
+                  &compile_relu_compile_error, "testing"),
+      on_captured("relu_runtime_error_TESTING_ONLY", "eager whose relu raises",
+                  &compile_relu_runtime_error, "testing"),
+      on_captured("relu_accuracy_error_TESTING_ONLY", "eager whose relu gives wrong numbers",
+                  &compile_relu_accuracy_error, "testing"),
+      on_captured("non_leaf_compile_error_TESTING_ONLY",
+                  "eager that refuses inputs which require grad and are results of a computation",
+                  &compile_non_leaf_compile_error, "testing"),
   };
-  return table;
 }
 
 }  // namespace assay::backends

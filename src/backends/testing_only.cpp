@@ -7,11 +7,10 @@ namespace assay::backends {
 
 namespace {
 
-Callable compile_with_faulty_relu(const Subject& subject, FaultKind kind,
-                                  std::string_view backend) {
-  FaultInjector injector({{"relu", kind}}, backend);
-  Subject faulty = subject;
-  faulty.graph = injector.inject(subject.graph);
+CompiledPointer compile_with_faulty_relu(const CompileRequest& request, FaultKind kind) {
+  FaultInjector injector({{"relu", kind}}, request.context->backend);
+  CompileRequest faulty = request;
+  faulty.graph = injector.inject(request.graph);
   return compile_eager(faulty);
 }
 
@@ -24,34 +23,32 @@ bool calls_anything(const graph::Graph& graph) {
 
 }  // namespace
 
-Callable compile_relu_compile_error(const Subject& subject) {
-  return compile_with_faulty_relu(subject, FaultKind::compile_error,
-                                  "relu_compile_error_TESTING_ONLY");
+CompiledPointer compile_relu_compile_error(const CompileRequest& request) {
+  return compile_with_faulty_relu(request, FaultKind::compile_error);
 }
 
-Callable compile_relu_runtime_error(const Subject& subject) {
-  return compile_with_faulty_relu(subject, FaultKind::runtime_error,
-                                  "relu_runtime_error_TESTING_ONLY");
+CompiledPointer compile_relu_runtime_error(const CompileRequest& request) {
+  return compile_with_faulty_relu(request, FaultKind::runtime_error);
 }
 
-Callable compile_relu_accuracy_error(const Subject& subject) {
-  return compile_with_faulty_relu(subject, FaultKind::accuracy, "relu_accuracy_error_TESTING_ONLY");
+CompiledPointer compile_relu_accuracy_error(const CompileRequest& request) {
+  return compile_with_faulty_relu(request, FaultKind::accuracy);
 }
 
-Callable compile_non_leaf_compile_error(const Subject& subject) {
-  const auto placeholders = subject.graph->placeholders();
-  for (std::size_t i = 0; i < subject.inputs.size() && calls_anything(*subject.graph); ++i) {
-    const aten::Value& input = subject.inputs[i];
-    if (!input.is_tensor() || !input.leaf.toTensor().defined()) continue;
-    const at::Tensor& tensor = input.leaf.toTensor();
+CompiledPointer compile_non_leaf_compile_error(const CompileRequest& request) {
+  const auto placeholders = request.graph->placeholders();
+  for (std::size_t i = 0; i < request.inputs.size() && calls_anything(*request.graph); ++i) {
+    const c10::IValue& input = request.inputs[i];
+    if (!input.isTensor() || !input.toTensor().defined()) continue;
+    const at::Tensor& tensor = input.toTensor();
     if (tensor.requires_grad() && !tensor.is_leaf()) {
-      throw BackendError("non_leaf_compile_error_TESTING_ONLY",
+      throw BackendError(request.context->backend,
                          "the input '" + placeholders[i]->name() +
                              "' requires grad and is the result of a computation",
                          placeholders[i]->name());
     }
   }
-  return compile_eager(subject);
+  return compile_eager(request);
 }
 
 }  // namespace assay::backends

@@ -15,10 +15,15 @@ namespace assay::backends {
 namespace {
 
 // A graph in TorchScript, and what its results are put together to.
-class TorchScriptProgram {
+class TorchScriptGraphProgram : public CompiledGraph {
  public:
-  TorchScriptProgram(const graph::Graph& graph, std::string_view backend) : backend_(backend) {
-    TorchScriptGraph converted = to_torchscript(graph, backend);
+  explicit TorchScriptGraphProgram(const CompileRequest& request)
+      : backend_(request.context->backend),
+        input_count_(request.inputs.size() - request.bound_inputs),
+        bound_(request.inputs.begin() + static_cast<std::ptrdiff_t>(input_count_),
+               request.inputs.end()) {
+    const graph::Graph& graph = *request.graph;
+    TorchScriptGraph converted = to_torchscript(graph, backend_);
     inputs_ = std::move(converted.inputs);
     output_count_ = converted.outputs.size();
     observe::log(observe::Component::backends, observe::Level::debug,
@@ -27,16 +32,20 @@ class TorchScriptProgram {
     make_results(graph, converted.outputs);
   }
 
-  aten::Value run(const std::vector<aten::Value>& inputs) const {
-    return results_runner_->run(execute(inputs));
-  }
-
-  std::vector<at::Tensor> run_tensors(const std::vector<at::Tensor>& inputs) const {
-    std::vector<at::Tensor> outputs;
-    for (const aten::Value& value : execute({inputs.begin(), inputs.end()})) {
-      outputs.push_back(value.leaf.toTensor());
+  void call(std::span<c10::IValue> inputs, Outputs& outputs) const override {
+    torch::jit::Stack stack;
+    for (std::size_t position : inputs_) {
+      const bool is_bound = position >= input_count_;
+      stack.push_back(is_bound ? bound_[position - input_count_] : inputs[position]);
     }
-    return results_runner_->run_tensors(std::move(outputs));
+    try {
+      executor_.run(stack);
+    } catch (const c10::Error& error) {
+      throw BackendError(backend_, error.what_without_backtrace());
+    } catch (const std::exception& error) {
+      throw BackendError(backend_, error.what());
+    }
+    results_runner_->call(std::span(stack).first(output_count_), outputs);
   }
 
  private:
@@ -49,20 +58,9 @@ class TorchScriptProgram {
     results_runner_ = std::make_unique<aten::GraphRunner>(*results_);
   }
 
-  std::vector<aten::Value> execute(const std::vector<aten::Value>& inputs) const {
-    torch::jit::Stack stack;
-    for (std::size_t position : inputs_) stack.push_back(inputs.at(position).leaf);
-    try {
-      executor_.run(stack);
-    } catch (const c10::Error& error) {
-      throw BackendError(backend_, error.what_without_backtrace());
-    } catch (const std::exception& error) {
-      throw BackendError(backend_, error.what());
-    }
-    return {stack.begin(), stack.begin() + static_cast<std::ptrdiff_t>(output_count_)};
-  }
-
-  std::string_view backend_;
+  std::string backend_;
+  std::size_t input_count_;
+  std::vector<c10::IValue> bound_;
   std::vector<std::size_t> inputs_;
   std::size_t output_count_ = 0;
   mutable torch::jit::GraphExecutor executor_;  // locks by itself
@@ -70,25 +68,22 @@ class TorchScriptProgram {
   std::unique_ptr<aten::GraphRunner> results_runner_;
 };
 
-autograd::CompiledGraph compile_half(const std::shared_ptr<const graph::Graph>& graph,
-                                     autograd::GraphRole) {
-  auto program = std::make_shared<const TorchScriptProgram>(*graph, "aot_ts");
-  return [program](const std::vector<at::Tensor>& inputs) { return program->run_tensors(inputs); };
+// A backward graph may be compiled before it has inputs: then nothing is bound.
+CompiledPointer compile_with_torchscript(const CompileRequest& request) {
+  CompileRequest complete = request;
+  complete.inputs.resize(request.graph->placeholders().size());
+  return std::make_shared<const TorchScriptGraphProgram>(complete);
 }
 
 }  // namespace
 
-Callable compile_ts(const Subject& subject) {
-  Lowered lowered = lower(subject);
-  auto program = std::make_shared<const TorchScriptProgram>(*lowered.graph, "ts");
-  return [lowered = std::move(lowered), program](std::vector<aten::Value> inputs) {
-    return program->run(lowered.with_captured(std::move(inputs)));
-  };
+CompiledPointer compile_ts(const CompileRequest& request) {
+  return compile_with_torchscript(lower(request));
 }
 
-Callable compile_aot_ts(const Subject& subject) {
-  return compile_ahead_of_time(
-      subject, {.partitioner = &autograd::partition_default, .compiler = &compile_half});
+CompiledPointer compile_aot_ts(const CompileRequest& request) {
+  return compile_ahead_of_time(request, {.partitioner = &autograd::partition_default,
+                                         .compiler = &compile_with_torchscript});
 }
 
 }  // namespace assay::backends

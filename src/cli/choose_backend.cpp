@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "assay/backend.h"
 #include "assay/error.h"
-#include "backends/registry.h"
 
 namespace assay::cli {
 
@@ -13,13 +13,13 @@ std::string choose_backend(const std::string& wanted, const repro::ReproFile& fi
   std::string backend = wanted.empty() ? file.backend : wanted;
   if (backend.empty()) backend = is_stock ? "inductor" : "aot_eager";
   if (is_stock) return backend;
-  const auto table = backends::all_backends();
-  const bool is_ours = std::ranges::find(table, backend, &backends::Backend::name) != table.end();
+  const bool is_ours = std::ranges::any_of(
+      all_backends(), [&](const auto& known) { return known->name == backend; });
   if (!is_ours && wanted.empty()) {
     throw UserError("the file names stock PyTorch's backend '" + backend + "'",
                     "add --stack torch to test that, or --backend aot_eager to test Assay's");
   }
-  return std::string(backends::find_backend(backend).name);
+  return find_backend(backend)->name;
 }
 
 }  // namespace assay::cli

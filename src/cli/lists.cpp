@@ -3,9 +3,9 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "assay/backend.h"
 #include "assay/version.h"
 #include "autograd/decompositions.h"
-#include "backends/registry.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
 #include "graph/pass_manager.h"
@@ -50,12 +50,21 @@ int passes(bool json) {
 int backends(bool json) {
   auto list = nlohmann::json::array();
   std::vector<std::vector<std::string>> rows = {{"backend", "tags", "what it does"}};
-  for (const assay::backends::Backend& backend : assay::backends::all_backends()) {
-    list.push_back(
-        {{"name", backend.name}, {"tags", backend.tags}, {"description", backend.description}});
+  for (const auto& backend : all_backends()) {
+    auto options = nlohmann::json::array();
+    for (const BackendOption& option : backend->options) {
+      const auto value =
+          std::visit([](const auto& held) { return nlohmann::json(held); }, option.default_value);
+      options.push_back(
+          {{"name", option.name}, {"default", value}, {"description", option.description}});
+    }
+    list.push_back({{"name", backend->name},
+                    {"tags", backend->tags},
+                    {"description", backend->description},
+                    {"options", options}});
     std::string tags;
-    for (std::string_view tag : backend.tags) tags += (tags.empty() ? "" : ",") + std::string(tag);
-    rows.push_back({std::string(backend.name), tags, std::string(backend.description)});
+    for (const std::string& tag : backend->tags) tags += (tags.empty() ? "" : ",") + tag;
+    rows.push_back({backend->name, tags, backend->description});
   }
   if (json) {
     std::printf("%s\n", list.dump(2).c_str());

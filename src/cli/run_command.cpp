@@ -9,9 +9,9 @@
 
 #include "assay/error.h"
 #include "aten/runner.h"
+#include "backends/compile.h"
 #include "backends/error.h"
 #include "backends/fault.h"
-#include "backends/registry.h"
 #include "cli/commands.h"
 #include "cli/gradients.h"
 #include "cli/run_report.h"
@@ -33,21 +33,21 @@ struct Session {
   std::string phase = "compile";
 };
 
-backends::Callable compile(Session& session) {
+compare::Callable compile(Session& session) {
   const RunCommand& command = session.command;
   session.inputs = repro::load_inputs(session.file, {command.seed, command.save_directory});
   // Attributes with random contents are drawn first, as when stock PyTorch makes the module.
   repro::seed_generator(command.seed);
   // The session outlives the compiled graph.
   const std::shared_ptr<const graph::Graph> graph(session.file.graph.get(), [](const void*) {});
-  return backends::compile(command.backend,
-                           {graph, session.inputs.values, session.file.source.get()});
+  return backends::compile_for_values(command.backend, graph, session.inputs.values,
+                                      session.file.source.get());
 }
 
 // Inputs are made anew for each run: a graph may change them.
 RunOutcome run_repeatedly(Session& session) {
   const RunCommand& command = session.command;
-  const backends::Callable compiled = compile(session);
+  const compare::Callable compiled = compile(session);
   RunOutcome outcome;
   for (int i = 0; i < command.repeat; ++i) {
     session.phase = "run";
@@ -104,7 +104,7 @@ int run_and_report(Session& session) {
 }  // namespace
 
 int run(const RunCommand& command) {
-  backends::find_backend(command.backend);
+  find_backend(command.backend);
   if (command.inject) backends::set_faults(backends::parse_faults(*command.inject));
   if (command.threads > 0) at::set_num_threads(command.threads);
   Session session{command,

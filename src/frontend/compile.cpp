@@ -18,32 +18,6 @@ using aten::Value;
 
 bool is_being_recorded() { return c10::impl::tls_is_dispatch_key_included(aten::kAboveAutograd); }
 
-std::vector<Value> to_values(const std::vector<Input>& inputs) {
-  std::vector<Value> values;
-  values.reserve(inputs.size());
-  for (const Input& input : inputs) {
-    std::visit([&](const auto& held) { values.emplace_back(c10::IValue(held)); }, input);
-  }
-  return values;
-}
-
-std::vector<Input> to_inputs(const std::vector<Value>& values) {
-  std::vector<Input> inputs;
-  inputs.reserve(values.size());
-  for (const Value& value : values) {
-    if (value.is_tensor()) {
-      inputs.emplace_back(value.leaf.toTensor());
-    } else if (value.is_bool()) {
-      inputs.emplace_back(value.leaf.toBool());
-    } else if (value.is_float()) {
-      inputs.emplace_back(value.leaf.toDouble());
-    } else {
-      inputs.emplace_back(value.leaf.toInt());
-    }
-  }
-  return inputs;
-}
-
 Value to_value(std::vector<at::Tensor> results) {
   std::vector<Value> items;
   items.reserve(results.size());
@@ -51,18 +25,15 @@ Value to_value(std::vector<at::Tensor> results) {
   return Value::sequence(Value::Kind::tuple, std::move(items));
 }
 
-std::vector<at::Tensor> to_tensors(const Value& result) {
-  std::vector<at::Tensor> tensors;
-  for (const Value& item : aten::unpack(result)) tensors.push_back(item.leaf.toTensor());
-  return tensors;
-}
-
 aten::Function as_function(const Program& program) {
-  return [program](const std::vector<Value>& inputs) {
-    if (!is_being_recorded()) return to_value(program(to_inputs(inputs)));
+  return [program](const std::vector<Value>& values) {
+    std::vector<c10::IValue> inputs;
+    inputs.reserve(values.size());
+    for (const Value& value : values) inputs.push_back(value.leaf);
+    if (!is_being_recorded()) return to_value(program(inputs));
     const frontend::UserProgramScope
         frames;  // walks the stack: only where a place may be asked for
-    std::vector<at::Tensor> results = program(to_inputs(inputs));
+    std::vector<at::Tensor> results = program(inputs);
     if (!std::ranges::all_of(results, [](const at::Tensor& result) { return result.defined(); })) {
       throw TraceError("the program returns an undefined tensor, which a graph cannot return",
                        "return only tensors that were computed");
@@ -77,6 +48,7 @@ frontend::FunctionOptions to_function_options(CompileOptions options) {
   made.name = std::move(options.name);
   made.fallback = options.fallback;
   made.cache_limit = options.cache_limit;
+  made.backend_options = std::move(options.options);
   made.where = &frontend::cpp_stack;
   return made;
 }
@@ -95,14 +67,22 @@ CompiledProgram::CompiledProgram(Program program, CompileOptions options) {
                          {std::move(function), to_function_options(std::move(options))}});
 }
 
-std::vector<at::Tensor> CompiledProgram::call(const std::vector<Input>& inputs) const {
+void CompiledProgram::call(std::span<c10::IValue> inputs, Outputs& outputs) const {
   // Part of the graph that is being recorded; a graph inside of it would hide its operators.
-  if (is_being_recorded()) return state_->program(inputs);
-  return to_tensors(state_->function.call(to_values(inputs)));
+  if (is_being_recorded()) {
+    for (at::Tensor& result : state_->program(inputs)) outputs.emplace_back(std::move(result));
+    return;
+  }
+  const std::size_t first = outputs.size();
+  if (state_->function.call(inputs, outputs).is_tuple()) return;
+  // It ran eagerly, and its results are one value.
+  const Value result = aten::unpack_value(std::move(outputs[first]));
+  outputs.resize(first);
+  for (const Value& item : result.items) outputs.push_back(item.leaf);
 }
 
 std::size_t CompiledProgram::compilations() const {
-  const auto entries = state_->function.entries();
+  const auto& entries = state_->function.entries();
   return static_cast<std::size_t>(
       std::ranges::count_if(entries, [](const auto& entry) { return entry->graph != nullptr; }));
 }

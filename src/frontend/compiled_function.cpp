@@ -1,5 +1,6 @@
 #include "frontend/compiled_function.h"
 
+#include "assay/backend.h"
 #include "assay/error.h"
 #include "aten/runner.h"
 #include "graph/print.h"
@@ -8,12 +9,24 @@
 
 namespace assay::frontend {
 
+namespace {
+
 using aten::Value;
+
+std::vector<Value> to_values(std::span<const c10::IValue> packed) {
+  std::vector<Value> values;
+  values.reserve(packed.size());
+  for (const c10::IValue& value : packed) values.push_back(aten::unpack_value(value));
+  return values;
+}
+
+}  // namespace
 
 CompiledFunction::CompiledFunction(aten::Function function, FunctionOptions options)
     : function_(std::move(function)), options_(std::move(options)) {
-  backends::find_backend(
-      options_.backend);  // an unknown name is an error now, not at the first call
+  find_backend(options_.backend);  // an unknown name is an error now, not at the first call
+  lists_.push_back(std::make_unique<const Entries>());
+  entries_ = lists_.back().get();
 }
 
 CompiledFunction::CompiledFunction(std::shared_ptr<const graph::Graph> graph,
@@ -24,70 +37,68 @@ CompiledFunction::CompiledFunction(std::shared_ptr<const graph::Graph> graph,
   graph_ = std::move(graph);
 }
 
-aten::RecordedCalls CompiledFunction::record_for(const std::vector<Value>& inputs) const {
+aten::RecordedCalls CompiledFunction::record_for(std::span<const c10::IValue> inputs) const {
   if (graph_ != nullptr) return {graph_->clone(), {}};
   aten::RecordCallsOptions options;
   options.name = options_.name;
   options.stack = options_.stack;
   options.where = options_.where;
   options.is_held_elsewhere = options_.is_held_elsewhere;
-  return aten::record_calls(options_.recorded_as ? options_.recorded_as : function_, inputs,
-                            options);
+  return aten::record_calls(options_.recorded_as ? options_.recorded_as : function_,
+                            to_values(inputs), options);
 }
 
-std::vector<std::shared_ptr<const CompiledFunction::Entry>> CompiledFunction::entries() const {
-  const std::shared_lock lock(entries_mutex_);
-  return entries_;
-}
-
-std::shared_ptr<const CompiledFunction::Entry> CompiledFunction::find(
-    const std::vector<Value>& inputs, const GlobalState& state) const {
-  const std::shared_lock lock(entries_mutex_);
-  for (const auto& entry : entries_) {
+const CompiledFunction::Entry* CompiledFunction::find(std::span<const c10::IValue> inputs,
+                                                      const guards::GlobalState& state) const {
+  for (const auto& entry : entries()) {
     if (!entry->guards.hold(inputs, state)) continue;
     if (entry->captured_guards && !entry->captured_guards->same_properties(entry->captured)) {
       continue;
     }
-    return entry;
+    return entry.get();
   }
   return nullptr;
 }
 
 std::shared_ptr<const CompiledFunction::Entry> CompiledFunction::make(
-    const std::vector<Value>& inputs) const {
-  Entry entry{Guards(inputs), nullptr, {}, {}, std::nullopt};
+    std::span<const c10::IValue> inputs) const {
+  auto entry = std::make_shared<Entry>(Entry{guards::Guards(inputs)});
   const auto log_step = [&](const std::string& what) {
     observe::log(observe::Component::dynamo, observe::Level::info,
                  [&] { return "Step 1: " + what + " " + options_.name; });
   };
   try {
     log_step("torchdynamo start tracing");
-    aten::RecordedCalls captured = record_for(inputs);
+    aten::RecordedCalls recorded = record_for(inputs);
     log_step("torchdynamo done tracing");
-    entry.graph = std::move(captured.graph);
-    observe::artifact(observe::Artifact::graph_code, [&] { return graph::print(*entry.graph); });
-    for (const at::Tensor& tensor : captured.tensors)
-      entry.captured.emplace_back(c10::IValue(tensor));
-    if (!entry.captured.empty()) entry.captured_guards.emplace(entry.captured);
-    backends::Subject subject{entry.graph, inputs, nullptr};
-    subject.inputs.insert(subject.inputs.end(), entry.captured.begin(), entry.captured.end());
-    entry.run = repro::compile_with_debug(options_.backend, subject);
+    entry->graph = std::move(recorded.graph);
+    observe::artifact(observe::Artifact::graph_code, [&] { return graph::print(*entry->graph); });
+    for (at::Tensor& tensor : recorded.tensors) entry->captured.emplace_back(std::move(tensor));
+    if (!entry->captured.empty()) entry->captured_guards.emplace(entry->captured);
+    entry->structure = aten::ResultStructure(entry->graph->output()->args()[0]);
+    CompileRequest request;
+    request.graph = entry->graph;
+    request.inputs.assign(inputs.begin(), inputs.end());
+    request.inputs.insert(request.inputs.end(), entry->captured.begin(), entry->captured.end());
+    request.bound_inputs = entry->captured.size();
+    request.options = options_.backend_options;
+    entry->compiled = repro::compile_with_debug(options_.backend, std::move(request));
   } catch (const TraceError& error) {
     if (!options_.fallback) throw;
     observe::log(observe::Component::dynamo, observe::Level::warning, [&] {
       return "running '" + options_.name + "' eagerly: " + error.detail().message;
     });
-    entry.graph = nullptr;
-    entry.run = nullptr;
+    entry->graph = nullptr;
+    entry->compiled = nullptr;
   }
-  return std::make_shared<const Entry>(std::move(entry));
+  return entry;
 }
 
-std::shared_ptr<const CompiledFunction::Entry> CompiledFunction::add(
-    const std::vector<Value>& inputs, const GlobalState& state) {
+const CompiledFunction::Entry* CompiledFunction::add(std::span<const c10::IValue> inputs,
+                                                     const guards::GlobalState& state) {
   const std::lock_guard lock(compiling_);
-  if (auto found = find(inputs, state)) return found;  // another thread was quicker
-  const auto known = entries();
+  if (const Entry* found = find(inputs, state)) return found;  // another thread was quicker
+  const Entries& known = entries();
   if (!known.empty()) {
     observe::artifact(observe::Artifact::recompiles, [&] {
       return "recompiling '" + options_.name + "': " + known.back()->guards.failure(inputs, state);
@@ -103,29 +114,35 @@ std::shared_ptr<const CompiledFunction::Entry> CompiledFunction::add(
     }
     return nullptr;
   }
-  auto made = make(inputs);
-  const std::unique_lock write(entries_mutex_);
-  entries_.push_back(made);
-  return made;
+  auto longer = std::make_unique<Entries>(known);
+  longer->push_back(make(inputs));
+  lists_.push_back(std::move(longer));
+  entries_.store(lists_.back().get(), std::memory_order_release);
+  return lists_.back()->back().get();
 }
 
-Value CompiledFunction::run(const Entry& entry, const std::vector<Value>& inputs) const {
-  if (!entry.run) return function_(inputs);
-  std::vector<Value> all;
-  all.reserve(inputs.size() + entry.captured.size());
-  all.insert(all.end(), inputs.begin(), inputs.end());
-  all.insert(all.end(), entry.captured.begin(), entry.captured.end());
-  return entry.run(std::move(all));
+const aten::ResultStructure& CompiledFunction::run_eagerly(const aten::Function& function,
+                                                           std::span<c10::IValue> inputs,
+                                                           Outputs& outputs) const {
+  static const aten::ResultStructure one_value;
+  outputs.push_back(aten::pack_value(function(to_values(inputs))));
+  return one_value;
 }
 
-Value CompiledFunction::call(const std::vector<Value>& inputs) {
-  // Inside another program that is being captured: its calls become part of that one's graph.
-  if (aten::is_recording_calls())
-    return (options_.recorded_as ? options_.recorded_as : function_)(inputs);
-  const GlobalState state = GlobalState::current();
-  std::shared_ptr<const Entry> entry = find(inputs, state);
+const aten::ResultStructure& CompiledFunction::call(std::span<c10::IValue> inputs,
+                                                    Outputs& outputs) {
+  // Inside another program that is being recorded: its calls become part of that one's graph.
+  if (aten::is_recording_calls()) {
+    return run_eagerly(options_.recorded_as ? options_.recorded_as : function_, inputs, outputs);
+  }
+  const guards::GlobalState state = guards::GlobalState::current();
+  const Entry* entry = find(inputs, state);
   if (entry == nullptr) entry = add(inputs, state);
-  return entry == nullptr ? function_(inputs) : run(*entry, inputs);
+  if (entry == nullptr || entry->compiled == nullptr) {
+    return run_eagerly(function_, inputs, outputs);
+  }
+  entry->compiled->call(inputs, outputs);
+  return entry->structure;
 }
 
 }  // namespace assay::frontend

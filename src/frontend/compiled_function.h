@@ -6,19 +6,21 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <shared_mutex>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "assay/compiler.h"
 #include "aten/record_calls.h"
+#include "aten/result_structure.h"
 #include "aten/value.h"
-#include "backends/registry.h"
-#include "frontend/guards.h"
+#include "guards/guards.h"
 
 namespace assay::frontend {
 
 struct FunctionOptions {
   std::string backend = "aot_eager";
+  BackendOptions backend_options = {};
   std::string name = "GraphModule";
   /// Run eagerly, with one warning, what cannot be traced; otherwise that is an error.
   bool fallback = false;
@@ -39,35 +41,39 @@ class CompiledFunction {
   /// The same for a graph that was captured before.
   CompiledFunction(std::shared_ptr<const graph::Graph> graph, FunctionOptions options);
 
-  aten::Value call(const std::vector<aten::Value>& inputs);
+  /// One call in the calling convention of assay/compiler.h. Returns how the outputs are nested,
+  /// which holds as long as the function lives.
+  const aten::ResultStructure& call(std::span<c10::IValue> inputs, Outputs& outputs);
 
   /// One per compilation so far, oldest first.
   struct Entry {
-    Guards guards;
-    std::shared_ptr<const graph::Graph> graph;  ///< What was captured; null if run eagerly.
-    std::vector<aten::Value> captured;
-    backends::Callable run;  ///< Empty: run the function itself.
+    guards::Guards guards;
+    std::shared_ptr<const graph::Graph> graph = {};  ///< What was captured; null if run eagerly.
+    std::vector<c10::IValue> captured = {};
     /// A captured parameter may have been frozen or given another shape since.
-    std::optional<Guards> captured_guards;
+    std::optional<guards::Guards> captured_guards = {};
+    std::shared_ptr<const CompiledGraph> compiled = {};  ///< Null: run the function itself.
+    aten::ResultStructure structure = {};
   };
-  std::vector<std::shared_ptr<const Entry>> entries() const;
+  using Entries = std::vector<std::shared_ptr<const Entry>>;
+  const Entries& entries() const { return *entries_.load(std::memory_order_acquire); }
 
  private:
-  std::shared_ptr<const Entry> find(const std::vector<aten::Value>& inputs,
-                                    const GlobalState& state) const;
-  std::shared_ptr<const Entry> add(const std::vector<aten::Value>& inputs,
-                                   const GlobalState& state);
-  std::shared_ptr<const Entry> make(const std::vector<aten::Value>& inputs) const;
-  aten::Value run(const Entry& entry, const std::vector<aten::Value>& inputs) const;
-
-  aten::RecordedCalls record_for(const std::vector<aten::Value>& inputs) const;
+  const Entry* find(std::span<const c10::IValue> inputs, const guards::GlobalState& state) const;
+  const Entry* add(std::span<const c10::IValue> inputs, const guards::GlobalState& state);
+  std::shared_ptr<const Entry> make(std::span<const c10::IValue> inputs) const;
+  const aten::ResultStructure& run_eagerly(const aten::Function& function,
+                                           std::span<c10::IValue> inputs, Outputs& outputs) const;
+  aten::RecordedCalls record_for(std::span<const c10::IValue> inputs) const;
 
   aten::Function function_;
   std::shared_ptr<const graph::Graph> graph_;  // null for a function
   FunctionOptions options_;
   std::mutex compiling_;
-  mutable std::shared_mutex entries_mutex_;
-  std::vector<std::shared_ptr<const Entry>> entries_;
+  // Read without a lock by every call. Each compilation makes a longer list; the old ones stay,
+  // since a call may be reading them.
+  std::vector<std::unique_ptr<const Entries>> lists_;
+  std::atomic<const Entries*> entries_;
   std::atomic<bool> has_warned_ = false;
 };
 

@@ -6,7 +6,7 @@
 namespace assay::repro {
 
 std::optional<std::string> find_difference(const graph::Graph& graph,
-                                           const backends::Callable& compiled,
+                                           const compare::Callable& compiled,
                                            const std::vector<aten::Value>& inputs,
                                            const DebugConfig& config, bool forward_only) {
   compare::TwoModelsOptions options;

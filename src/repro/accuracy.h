@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/registry.h"
+#include "compare/models.h"
 #include "repro/accuracy_error.h"
 #include "repro/config.h"
 
@@ -14,7 +14,7 @@ namespace assay::repro {
 /// Runs both on copies of the inputs, with the same random numbers, and eager in float64 too. What
 /// differs, in one sentence; nothing if all is well. Throws what the compiled graph throws.
 std::optional<std::string> find_difference(const graph::Graph& graph,
-                                           const backends::Callable& compiled,
+                                           const compare::Callable& compiled,
                                            const std::vector<aten::Value>& inputs,
                                            const DebugConfig& config, bool forward_only);
 

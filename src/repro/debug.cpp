@@ -1,55 +1,28 @@
 #include "repro/debug.h"
 
-#include "observe/observe.h"
+#include "backends/compile.h"
+#include "repro/config.h"
 #include "repro/warn.h"
+#include "repro/with_debug_wrapper.h"
 
 namespace assay::repro {
 
-namespace {
-
-// As the troubleshooting guide has it: the last step that was begun and not done is at fault.
-void log_step(const std::string& message) {
-  observe::log(observe::Component::dynamo, observe::Level::info,
-               [&] { return "Step 2: " + message; });
-}
-
-backends::Callable compile_halves_with_debug(const DebugConfig& config, std::string_view backend,
-                                             const backends::Subject& subject) {
-  bool is_watched = false;
-  backends::Subject watched = subject;
-  watched.wrap_compiler = [&](autograd::GraphCompiler compiler) {
-    is_watched = true;
-    return watch_compiler(config, std::string(backend), std::move(compiler));
+std::shared_ptr<const CompiledGraph> compile_with_debug(std::string_view backend,
+                                                        CompileRequest request) {
+  const DebugConfig config = current_debug_config();
+  if (config.repro_after == ReproAfter::none) return compile_graph(backend, std::move(request));
+  const auto has_watched = std::make_shared<std::atomic<bool>>(false);
+  backends::Surroundings surroundings;
+  surroundings.faults_in_halves = config.repro_after == ReproAfter::aot;
+  surroundings.debug_wrapper = [config, has_watched](Compiler compiler) {
+    return with_debug_wrapper(std::move(compiler), config, has_watched);
   };
-  backends::Callable compiled = backends::compile(backend, watched);
-  if (!is_watched) {
+  auto compiled = backends::compile(backend, std::move(request), surroundings);
+  if (!*has_watched) {
     warn(
         "REPRO_AFTER=aot: '" + std::string(backend) +
         "' does not differentiate ahead of time and is not watched; REPRO_AFTER=dynamo watches it");
   }
-  return compiled;
-}
-
-backends::Callable compile_as_configured(std::string_view backend,
-                                         const backends::Subject& subject) {
-  const DebugConfig config = current_debug_config();
-  switch (config.repro_after) {
-    case ReproAfter::none:
-      break;
-    case ReproAfter::dynamo:
-      return compile_captured_with_debug(config, backend, subject);
-    case ReproAfter::aot:
-      return compile_halves_with_debug(config, backend, subject);
-  }
-  return backends::compile(backend, subject);
-}
-
-}  // namespace
-
-backends::Callable compile_with_debug(std::string_view backend, const backends::Subject& subject) {
-  log_step("calling compiler function " + std::string(backend));
-  backends::Callable compiled = compile_as_configured(backend, subject);
-  log_step("done compiler function " + std::string(backend));
   return compiled;
 }
 

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "aten/runner.h"
-#include "backends/registry.h"
+#include "backends/compile.h"
 
 namespace assay::sandbox {
 
@@ -55,8 +55,9 @@ std::optional<compare::Divergence> first_wrong_call(const graph::Graph& graph,
     // A backend takes tensors and numbers. What reads a tuple only takes an item of it.
     const bool is_for_backend = std::ranges::all_of(
         values, [](const Value& value) { return value.is_tensor() || value.is_number(); });
-    const Value results = is_for_backend ? backends::compile(backend, {alone, values})(values)
-                                         : aten::GraphRunner(*alone).run(values);
+    const Value results = is_for_backend
+                              ? backends::compile_for_values(backend, alone, values)(values)
+                              : aten::GraphRunner(*alone).run(values);
     return aten::unpack(results).at(0);
   };
   return compare::first_divergence(graph, kernel, inputs);

@@ -2,7 +2,7 @@
 
 #include <malloc.h>
 
-#include "backends/registry.h"
+#include "backends/compile.h"
 #include "compare/models.h"
 #include "observe/quiet.h"
 #include "repro/inputs.h"
@@ -59,9 +59,11 @@ void prepare_for_trials() {
   const std::vector<aten::Value> inputs = repro::load_inputs(file, {}).values;
   for (const aten::Value& input : inputs) input.leaf.toTensor().requires_grad_();
   const std::shared_ptr<const graph::Graph> graph(file.graph.get(), [](const void*) {});
-  // Not by backends::compile, which gives it the faults that the environment asks for.
-  const backends::Callable compiled =
-      backends::find_backend("aot_eager").compile({graph, inputs, file.source.get()});
+  // Not by compile_graph, which would give it the faults that the environment asks for.
+  const compare::Callable compiled = backends::as_value_function(
+      find_backend("aot_eager")
+          ->compile(backends::request_for_values(graph, inputs, file.source.get())),
+      *graph);
   (void)compare::same_two_models(*graph, compiled, inputs, {}, nullptr);
 }
 

@@ -14,9 +14,9 @@
 
 #include "assay/error.h"
 #include "aten/runner.h"
+#include "backends/compile.h"
 #include "backends/error.h"
 #include "backends/fault.h"
-#include "backends/registry.h"
 #include "compare/models.h"
 #include "compare/same.h"
 #include "repro/inputs.h"
@@ -149,8 +149,8 @@ class TrialRun {
     enter("compile");
     repro::seed_generator(trial_.seed);
     const std::shared_ptr<const graph::Graph> graph(file_.graph.get(), [](const void*) {});
-    const backends::Callable compiled =
-        backends::compile(trial_.backend, {graph, inputs_, file_.source.get()});
+    const compare::Callable compiled =
+        backends::compile_for_values(trial_.backend, graph, inputs_, file_.source.get());
     if (trial_.accuracy) {
       compare(compiled);
     } else {
@@ -174,7 +174,7 @@ class TrialRun {
   bool has_backward() const { return has_gradients_ && trial_.backward; }
 
   // Forward, then backward where something requires grad.
-  void run_compiled(const backends::Callable& compiled) {
+  void run_compiled(const compare::Callable& compiled) {
     repro::seed_generator(trial_.seed);
     const Value results = compiled(fresh_inputs());
     if (!has_backward() || !compare::requires_bwd_pass(results)) return;
@@ -231,7 +231,7 @@ class TrialRun {
                     {"tolerance", found.tolerance}}}});
   }
 
-  void compare(const backends::Callable& compiled) {
+  void compare(const compare::Callable& compiled) {
     const compare::TwoModelsOptions options = comparison_options();
     if (!eager_) enter("eager");
     const auto run = [&](std::vector<Value> inputs) {

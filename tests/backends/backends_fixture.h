@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "aten/value.h"
-#include "backends/registry.h"
+#include "backends/compile.h"
 #include "graph/graph.h"
 #include "graph/parse.h"
 

@@ -29,7 +29,7 @@ std::vector<Value> leaves(const std::vector<Tensor>& inputs) {
   return made;
 }
 
-Called call_once(const Callable& compiled, const std::vector<Tensor>& inputs) {
+Called call_once(const compare::Callable& compiled, const std::vector<Tensor>& inputs) {
   const std::vector<Value> values = leaves(inputs);
   Called called;
   Tensor sum;
@@ -49,7 +49,7 @@ std::string compile_error(const std::string& backend,
                           const std::shared_ptr<const graph::Graph>& graph,
                           const std::vector<Value>& inputs) {
   try {
-    compile(backend, {graph, inputs});
+    compile_for_values(backend, graph, inputs);
   } catch (const BackendError& error) {
     return error.what();
   }
@@ -59,9 +59,9 @@ std::string compile_error(const std::string& backend,
 const std::vector<std::string>& working_backends() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> found;
-    for (const Backend& backend : all_backends()) {
-      if (backend.tags != std::vector<std::string_view>{"testing"}) {
-        found.emplace_back(backend.name);
+    for (const auto& backend : all_backends()) {
+      if (backend->tags != std::vector<std::string>{"testing"}) {
+        found.push_back(backend->name);
       }
     }
     return found;
@@ -78,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(Backends, EveryBackend, testing::ValuesIn(working_backe
 
 Called call(const std::string& backend, const std::shared_ptr<const graph::Graph>& graph,
             const std::vector<Tensor>& inputs) {
-  const Callable compiled = compile(backend, {graph, leaves(inputs)});
+  const compare::Callable compiled = compile_for_values(backend, graph, leaves(inputs));
   call_once(compiled, inputs);
   return call_once(compiled, inputs);
 }
@@ -135,7 +135,7 @@ TEST_P(EveryBackend, ChangesInputsAsEagerDoes) {
   const auto run = [&](const std::string& backend) {
     at::manual_seed(3);
     std::vector<Value> inputs = {c10::IValue(at::randn({3})), c10::IValue(at::randn({3}))};
-    const Callable compiled = compile(backend, {graph, inputs});
+    const compare::Callable compiled = compile_for_values(backend, graph, inputs);
     const Value result = compiled(inputs);
     return std::pair(inputs[1].leaf.toTensor(), result.items[0].leaf.toTensor());
   };
@@ -155,7 +155,7 @@ TEST_P(EveryBackend, TakesAttributesAndNumbersAndGivesStructures) {
       "    def __init__(self):\n        super().__init__()\n"
       "        self.register_buffer('weight', torch.zeros([2, 2], dtype = torch.float32))\n");
   const std::vector<Value> inputs = {c10::IValue(at::randn({2, 2})), c10::IValue(3)};
-  const Value result = compile(GetParam(), {graph, inputs})(inputs);
+  const Value result = compile_for_values(GetParam(), graph, inputs)(inputs);
   ASSERT_EQ(result.keys, (std::vector<std::string>{"mul", "rest"}));
   const Tensor& x = inputs[0].leaf.toTensor();
   EXPECT_TRUE(result.items[0].leaf.toTensor().equal(x * 3));
@@ -171,7 +171,7 @@ TEST_P(EveryBackend, GivesRandomNumbersAsEagerDoes) {
                               "        return (x * noise,)\n");
   const auto run = [&](const std::string& backend) {
     const std::vector<Value> inputs = {c10::IValue(at::full({4}, 1.0))};
-    const Callable compiled = compile(backend, {graph, inputs});
+    const compare::Callable compiled = compile_for_values(backend, graph, inputs);
     at::manual_seed(11);
     return compiled(inputs).items[0].leaf.toTensor();
   };
@@ -190,7 +190,7 @@ TEST(Backends, UnknownNameGivesTheNearest) {
 TEST(EagerNoexcept, AnExceptionIsTheBackendsFailure) {
   const auto graph = graph_of("x", "        bad = torch.mm(x, x)\n        return (bad,)\n");
   const std::vector<Value> inputs = {c10::IValue(at::randn({2, 3}))};
-  const Callable compiled = compile("eager_noexcept", {graph, inputs});
+  const compare::Callable compiled = compile_for_values("eager_noexcept", graph, inputs);
   try {
     compiled(inputs);
     FAIL();
@@ -204,7 +204,7 @@ TEST(EagerNoexcept, AnExceptionIsTheBackendsFailure) {
 TEST(PreDispatchEager, PrintsOperators) {
   const std::vector<Value> inputs = leaves(model_inputs());
   testing::internal::CaptureStderr();
-  compile("pre_dispatch_eager", {model(), inputs});
+  compile_for_values("pre_dispatch_eager", model(), inputs);
   const std::string text = testing::internal::GetCapturedStderr();
   EXPECT_NE(text.find("torch.ops.aten.linear.default(x, weight, bias)"), std::string::npos) << text;
   EXPECT_EQ(text.find("torch.nn.functional"), std::string::npos) << text;
@@ -212,7 +212,8 @@ TEST(PreDispatchEager, PrintsOperators) {
 
 TEST(Torchscript, AFailureQuotesTheCall) {
   const auto graph = graph_of("x", "        bad = torch.mm(x, x)\n        return (bad,)\n");
-  const Callable compiled = compile("ts", {graph, {c10::IValue(at::randn({2, 2}))}});
+  const compare::Callable compiled =
+      compile_for_values("ts", graph, {c10::IValue(at::randn({2, 2}))});
   try {
     compiled({c10::IValue(at::randn({2, 3}))});
     FAIL();
@@ -229,7 +230,7 @@ TEST(Torchscript, TakesBoolsForNumbers) {
                               "        return (full, same)\n");
   const std::vector<Value> inputs = {c10::IValue(at::randn({2}))};
   for (const char* backend : {"ts", "aot_ts"}) {
-    const Value result = compile(backend, {graph, inputs})(inputs);
+    const Value result = compile_for_values(backend, graph, inputs)(inputs);
     EXPECT_EQ(result.items[0].leaf.toTensor().scalar_type(), at::kBool);
     EXPECT_TRUE(result.items[1].leaf.toTensor().all().item<bool>());
   }
@@ -259,7 +260,8 @@ TEST(Crossref, NamesTheNodeAndTheDifference) {
                               "        moody = torch.ops.assay_lying.moody.default(x)\n"
                               "        return (moody + 1,)\n");
   const std::vector<Value> inputs = {c10::IValue(at::randn({2, 3}))};
-  const Callable compiled = compile("aot_eager_decomp_partition_crossref", {graph, inputs});
+  const compare::Callable compiled =
+      compile_for_values("aot_eager_decomp_partition_crossref", graph, inputs);
   try {
     compiled(inputs);
     FAIL();

@@ -22,13 +22,13 @@ using at::Tensor;
 using aten::Value;
 
 bool is_built_in_fault(const Backend& backend) {
-  return backend.tags == std::vector<std::string_view>{"testing"};
+  return backend.tags == std::vector<std::string>{"testing"};
 }
 
 std::vector<std::string> working_backends() {
   std::vector<std::string> names;
-  for (const Backend& backend : all_backends()) {
-    if (!is_built_in_fault(backend)) names.emplace_back(backend.name);
+  for (const auto& backend : all_backends()) {
+    if (!is_built_in_fault(*backend)) names.push_back(backend->name);
   }
   return names;
 }
@@ -37,11 +37,11 @@ std::string what_happens(const std::string& backend, const Fault& fault) {
   std::vector<Value> inputs;
   for (const Tensor& tensor : model_inputs()) inputs.emplace_back(c10::IValue(tensor));
   const Tensor expected =
-      aten::unpack(compile("eager", {model(), inputs})(inputs))[0].leaf.toTensor();
+      aten::unpack(compile_for_values("eager", model(), inputs)(inputs))[0].leaf.toTensor();
   const FaultScope scope(fault);
-  Callable compiled;
+  compare::Callable compiled;
   try {
-    compiled = compile(backend, {model(), inputs});
+    compiled = compile_for_values(backend, model(), inputs);
   } catch (const BackendError& error) {
     return std::string("compile: ") + error.what();
   }
@@ -146,13 +146,16 @@ TEST_P(Spelling, IsSeenByTheTestingBackends) {
                                          (reads_input ? "x" : "relu") + " + 1,)\n");
     const Tensor input = at::randn({8});
     const auto inputs = [&] { return std::vector<Value>{c10::IValue(input.clone())}; };
-    EXPECT_THROW(compile("relu_compile_error_TESTING_ONLY", {graph, inputs()}), BackendError);
-    const Callable raising = compile("relu_runtime_error_TESTING_ONLY", {graph, inputs()});
+    EXPECT_THROW(compile_for_values("relu_compile_error_TESTING_ONLY", graph, inputs()),
+                 BackendError);
+    const compare::Callable raising =
+        compile_for_values("relu_runtime_error_TESTING_ONLY", graph, inputs());
     EXPECT_THROW(raising(inputs()), aten::OperatorError);
-    const Callable wrong = compile("relu_accuracy_error_TESTING_ONLY", {graph, inputs()});
+    const compare::Callable wrong =
+        compile_for_values("relu_accuracy_error_TESTING_ONLY", graph, inputs());
     const Tensor found = aten::unpack(wrong(inputs()))[0].leaf.toTensor();
     const Tensor right =
-        aten::unpack(compile("eager", {graph, inputs()})(inputs()))[0].leaf.toTensor();
+        aten::unpack(compile_for_values("eager", graph, inputs())(inputs()))[0].leaf.toTensor();
     EXPECT_FALSE(found.allclose(right, 0.01, 0.01));
   }
 }
@@ -180,7 +183,7 @@ void run_with(FaultKind kind) {
   const FaultScope scope({"relu", kind});
   const auto graph = graph_of("x", "        return (torch.relu(x),)\n");
   const std::vector<Value> inputs = {c10::IValue(at::randn({4}))};
-  const Callable compiled = compile("aot_eager", {graph, inputs});
+  const compare::Callable compiled = compile_for_values("aot_eager", graph, inputs);
   std::fprintf(stderr, "compiled\n");
   if (kind == FaultKind::hang) alarm(2);
   try {

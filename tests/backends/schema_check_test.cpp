@@ -14,7 +14,7 @@ std::string run(const std::string& body) {
   const std::vector<Value> inputs = {c10::IValue(at::randn({2, 3})),
                                      c10::IValue(at::randn({2, 3}))};
   try {
-    compile("eager_debug", {graph, inputs})(inputs);
+    compile_for_values("eager_debug", graph, inputs)(inputs);
   } catch (const aten::OperatorError& error) {
     return error.what();
   }
@@ -69,7 +69,7 @@ TEST(EagerDebug, AcceptsTheStatisticsOfBatchNorm) {
                               "None, True, 0.1, 1e-05),)\n");
   const std::vector<Value> inputs = {c10::IValue(at::randn({4, 3})), c10::IValue(at::randn({3})),
                                      c10::IValue(at::randn({3}).abs())};
-  EXPECT_NO_THROW(compile("eager_debug", {graph, inputs})(inputs));
+  EXPECT_NO_THROW(compile_for_values("eager_debug", graph, inputs)(inputs));
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // The choice of a backend by name.
+#include "assay/backend.h"
 #include "assay/compile.h"
 #include "assay/error.h"
-#include "backends/registry.h"
 #include "support.h"
 
 namespace assay {
@@ -17,18 +17,18 @@ TEST(Backends, AllForEverydayUseGiveTheSameResultsAndGradients) {
   const auto program = [](const at::Tensor& x, const at::Tensor& w) {
     return (x.matmul(w).tanh() * 2).sum();
   };
-  for (const backends::Backend& backend : backends::all_backends()) {
-    if (std::ranges::find(backend.tags, "testing") != backend.tags.end()) continue;
-    const auto compiled = assay::compile(program, {.backend = std::string(backend.name)});
+  for (const auto& backend : all_backends()) {
+    if (std::ranges::find(backend->tags, "testing") != backend->tags.end()) continue;
+    const auto compiled = assay::compile(program, {.backend = backend->name});
     const at::Tensor x = leaf({2, 3});
     const at::Tensor y = leaf({2, 3});
     const at::Tensor w = numbers({3, 2}) * 0.1;
     const at::Tensor found = compiled(x, w);
     const at::Tensor expected = program(y, w);
-    EXPECT_TRUE(found.allclose(expected)) << backend.name;
+    EXPECT_TRUE(found.allclose(expected)) << backend->name;
     found.backward();
     expected.backward();
-    EXPECT_TRUE(x.grad().allclose(y.grad())) << backend.name;
+    EXPECT_TRUE(x.grad().allclose(y.grad())) << backend->name;
   }
 }
 

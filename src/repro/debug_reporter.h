@@ -13,10 +13,10 @@
 
 namespace assay::repro {
 
-class Watch {
+class DebugReporter {
  public:
-  Watch(DebugConfig config, std::shared_ptr<const graph::Graph> graph, Stage stage,
-        std::string backend, std::string role);
+  DebugReporter(DebugConfig config, std::shared_ptr<const graph::Graph> graph, Stage stage,
+                std::string backend, std::string role);
 
   const DebugConfig& config() const { return config_; }
   const graph::Graph& graph() const { return *graph_; }

@@ -1,4 +1,4 @@
-#include "repro/watch.h"
+#include "repro/debug_reporter.h"
 
 #include <c10/util/Exception.h>
 
@@ -26,8 +26,8 @@ std::string current_message() {
 
 }  // namespace
 
-Watch::Watch(DebugConfig config, std::shared_ptr<const graph::Graph> graph, Stage stage,
-             std::string backend, std::string role)
+DebugReporter::DebugReporter(DebugConfig config, std::shared_ptr<const graph::Graph> graph,
+                             Stage stage, std::string backend, std::string role)
     : config_(std::move(config)),
       graph_(std::move(graph)),
       stage_(stage),
@@ -35,21 +35,23 @@ Watch::Watch(DebugConfig config, std::shared_ptr<const graph::Graph> graph, Stag
       role_(std::move(role)),
       may_change_inputs_(may_change_inputs(*graph_)) {}
 
-bool Watch::is_wanted() const { return current_debug_config().repro_after == config_.repro_after; }
+bool DebugReporter::is_wanted() const {
+  return current_debug_config().repro_after == config_.repro_after;
+}
 
-Snapshot Watch::remember(const std::vector<aten::Value>& inputs) const {
+Snapshot DebugReporter::remember(const std::vector<aten::Value>& inputs) const {
   return take_snapshot(*graph_, inputs, may_change_inputs_);
 }
 
-Failure Watch::describe(const Snapshot& inputs) const {
+Failure DebugReporter::describe(const Snapshot& inputs) const {
   return {*graph_, inputs, stage_, backend_, role_};
 }
 
-void Watch::before_run(const Snapshot& inputs) const {
+void DebugReporter::before_run(const Snapshot& inputs) const {
   if (config_.repro_level == 3) dump_before_run(config_, describe(inputs));
 }
 
-void Watch::failed(const Snapshot& inputs) const {
+void DebugReporter::failed(const Snapshot& inputs) const {
   Failure failure = describe(inputs);
   failure.message = current_message();
   warn(stage_ == Stage::after_dynamo
@@ -58,7 +60,7 @@ void Watch::failed(const Snapshot& inputs) const {
   dump_failure(config_, failure);
 }
 
-void Watch::is_inaccurate(const Snapshot& inputs, const std::string& difference) const {
+void DebugReporter::is_inaccurate(const Snapshot& inputs, const std::string& difference) const {
   Failure failure = describe(inputs);
   failure.message = difference;
   failure.accuracy = true;

@@ -1,0 +1,44 @@
+/// \file A compiled Python function: `assay._C.CompiledFunction`, and what `assay._C.FastCall`
+/// calls.
+#pragma once
+
+#include <torch/csrc/utils/pybind.h>
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "aten/record_calls.h"
+#include "frontend/compiled_function.h"
+
+namespace assay::binding {
+
+class FunctionHandle {
+ public:
+  FunctionHandle(pybind11::function function, pybind11::function recorded_as,
+                 const std::string& backend, const BackendOptions& backend_options,
+                 const std::string& name, bool fallback, std::size_t cache_limit);
+  /// The same for a graph's text.
+  FunctionHandle(const std::string& graph, const std::string& backend,
+                 const BackendOptions& backend_options, bool fallback, std::size_t cache_limit);
+
+  pybind11::object call(const pybind11::args& args);
+  /// The same without building Python containers, where every argument is a tensor or a number;
+  /// nothing otherwise.
+  std::optional<pybind11::object> try_fast_call(std::span<PyObject* const> args);
+
+  std::vector<std::string> graphs() const;
+
+ private:
+  pybind11::object run(std::span<c10::IValue> inputs);
+
+  frontend::CompiledFunction function_;
+  pybind11::object eager_;  ///< With fallback: what runs arguments that only Python can hold.
+};
+
+/// A Python function as something that can be recorded, and the options that record it.
+aten::Function wrap_function(pybind11::function function);
+aten::RecordCallsOptions record_options();
+
+}  // namespace assay::binding

@@ -1,0 +1,420 @@
+// The only file that defines an autograd function.
+#include "autograd/compiled_halves.h"
+
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/empty_strided.h>
+#include <c10/core/GradMode.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <optional>
+#include <unordered_set>
+
+#include "assay/error.h"
+#include "aten/runner.h"
+#include "observe/observe.h"
+
+namespace assay::autograd {
+
+using at::Tensor;
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+namespace {
+
+struct TangentShape {
+  std::vector<std::int64_t> sizes;
+  std::vector<std::int64_t> strides;
+};
+
+std::vector<std::int64_t> constants(const std::vector<graph::SizeExpr>& sizes) {
+  std::vector<std::int64_t> values;
+  values.reserve(sizes.size());
+  for (const graph::SizeExpr& size : sizes) values.push_back(size.evaluate({}));
+  return values;
+}
+
+}  // namespace
+
+namespace {
+
+// The backward graph: compiled with the forward graph, or when it is first called.
+class BackwardGraph {
+ public:
+  BackwardGraph(Compiler compiler, CompileRequest request, bool is_lazy)
+      : compiler_(std::move(compiler)), request_(std::move(request)) {
+    if (!is_lazy) compiled_ = compiler_(request_);
+  }
+
+  void call(std::span<c10::IValue> inputs, Outputs& outputs) const {
+    compiled_for(inputs).call(inputs, outputs);
+  }
+
+ private:
+  // One thread compiles, the others wait for it. If it fails, the next call tries again.
+  const CompiledGraph& compiled_for(std::span<const c10::IValue> inputs) const {
+    const std::lock_guard lock(mutex_);
+    if (compiled_ == nullptr) {
+      CompileRequest request = request_;
+      request.inputs.assign(inputs.begin(), inputs.end());
+      compiled_ = compiler_(request);
+    }
+    return *compiled_;
+  }
+
+  Compiler compiler_;
+  CompileRequest request_;
+  mutable std::mutex mutex_;
+  mutable std::shared_ptr<const CompiledGraph> compiled_;
+};
+
+using Values = c10::SmallVector<c10::IValue, 8>;
+
+}  // namespace
+
+// Shared by the program and by the autograd nodes of its calls, which may outlive it.
+struct CompiledHalves::State {
+  JointGraph joint;
+  std::shared_ptr<const graph::Graph> forward_graph;
+  std::shared_ptr<const graph::Graph> backward_graph;
+  std::shared_ptr<const CompiledGraph> forward;
+  std::unique_ptr<const BackwardGraph> backward;
+  std::uint64_t saved_bytes = 0;
+  std::vector<TangentShape> tangents;
+  /// Forward outputs that must be copied: they are an input, or another output once more.
+  std::vector<bool> must_copy;
+  std::vector<bool> is_differentiable;
+  /// Saved values that are inputs written to after the run; backward needs what they held before.
+  std::vector<std::size_t> saved_changed;
+  std::vector<std::unique_ptr<aten::GraphRunner>> views;  // by result; null where not a view
+  /// By primal: it is needed after the graph has run, to be written to or returned.
+  std::vector<bool> is_primal_kept;
+  /// By input: the primal that reads it last, which may take it; none if it is returned.
+  std::vector<std::optional<std::size_t>> last_reader;
+};
+
+namespace {
+
+using State = CompiledHalves::State;
+
+// Gradients that were asked for with create_graph: differentiating them again is refused.
+struct RefuseDoubleBackward : torch::autograd::Function<RefuseDoubleBackward> {
+  static variable_list forward(AutogradContext*, at::TensorList gradients,
+                               at::TensorList /*dependencies*/) {
+    variable_list copies;
+    for (const Tensor& gradient : gradients) copies.push_back(gradient.view_as(gradient));
+    return copies;
+  }
+  static variable_list backward(AutogradContext*, const variable_list&) {
+    throw UserError(
+        "a second derivative was asked for through a compiled program, whose backward "
+        "is not differentiable",
+        "run this part with backend \"eager\", or without create_graph=True");
+  }
+};
+
+Tensor with_strides(const Tensor& tensor, const TangentShape& shape) {
+  if (tensor.strides() == shape.strides) return tensor;
+  return at::empty_strided(shape.sizes, shape.strides, tensor.options()).copy_(tensor);
+}
+
+Tensor tensor_or_none(const c10::IValue& value) {
+  return value.isNone() ? Tensor() : value.toTensor();
+}
+
+// What forward keeps for backward: tensors are saved with autograd, the rest here.
+struct SavedForBackward : torch::CustomClassHolder {
+  std::shared_ptr<const State> state;
+  Values values;  // None where a tensor belongs
+};
+
+struct RunCompiled : torch::autograd::Function<RunCompiled> {
+  static variable_list forward(AutogradContext* context, const std::shared_ptr<const State>& state,
+                               at::TensorList primals) {
+    const at::AutoDispatchBelowADInplaceOrView below;
+    Values inputs(primals.begin(), primals.end());
+    Values results;
+    state->forward->call(inputs, results);
+    const std::size_t count = state->joint.forward_outputs;
+    for (std::size_t index : state->saved_changed) {
+      c10::IValue& saved = results[count + index];
+      saved = saved.toTensor().clone();
+    }
+    auto saved = c10::make_intrusive<SavedForBackward>();
+    saved->state = state;
+    variable_list tensors;
+    for (std::size_t i = count; i < results.size(); ++i) {
+      if (results[i].isTensor()) {
+        tensors.push_back(std::move(results[i]).toTensor());
+        saved->values.emplace_back();
+      } else {
+        saved->values.push_back(std::move(results[i]));
+      }
+    }
+    variable_list outputs;
+    variable_list constant;
+    outputs.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      Tensor output = std::move(results[i]).toTensor();
+      outputs.push_back(state->must_copy[i] ? output.clone() : std::move(output));
+      if (!state->is_differentiable[i]) constant.push_back(outputs.back());
+    }
+    context->save_for_backward(std::move(tensors));
+    if (!constant.empty()) context->mark_non_differentiable(constant);
+    context->saved_data["saved"] = c10::IValue::make_capsule(std::move(saved));
+    return outputs;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto saved = c10::static_intrusive_pointer_cast<SavedForBackward>(
+        context->saved_data["saved"].toCapsule());
+    const State& state = *saved->state;
+    variable_list tensors = context->get_saved_variables();
+    const variable_list dependencies = c10::GradMode::is_enabled() ? tensors : variable_list();
+    variable_list results;
+    results.emplace_back();  // the state is not a tensor and has no gradient
+    {
+      const c10::AutoGradMode no_grad(false);
+      const at::AutoDispatchBelowADInplaceOrView below;
+      Values inputs;
+      auto next_tensor = tensors.begin();
+      for (const c10::IValue& value : saved->values) {
+        inputs.push_back(value.isNone() ? c10::IValue(std::move(*next_tensor++)) : value);
+      }
+      for (std::size_t i = 0; i < state.joint.tangents.size(); ++i) {
+        inputs.emplace_back(with_strides(gradients[state.joint.tangents[i]], state.tangents[i]));
+      }
+      Values found;
+      state.backward->call(inputs, found);
+      for (const c10::IValue& gradient : found) results.push_back(tensor_or_none(gradient));
+    }
+    if (c10::GradMode::is_enabled()) refuse_double_backward(results, dependencies, gradients);
+    return results;
+  }
+
+ private:
+  static void refuse_double_backward(variable_list& results, variable_list dependencies,
+                                     const variable_list& gradients) {
+    dependencies.insert(dependencies.end(), gradients.begin(), gradients.end());
+    variable_list defined;
+    for (const Tensor& result : results) {
+      if (result.defined()) defined.push_back(result);
+    }
+    variable_list marked =
+        RefuseDoubleBackward::apply(at::TensorList(defined), at::TensorList(dependencies));
+    auto next = marked.begin();
+    for (Tensor& result : results) {
+      if (result.defined()) result = *next++;
+    }
+  }
+};
+
+void find_copies(State& state) {
+  std::unordered_set<const graph::Node*> seen;
+  const auto& results = state.forward_graph->output()->args()[0].items();
+  for (std::size_t i = 0; i < state.joint.forward_outputs; ++i) {
+    const graph::Node* node = results[i].node();
+    internal_check(node != nullptr, "a forward output is a tensor");
+    state.must_copy.push_back(node->op() == graph::Op::placeholder || !seen.insert(node).second);
+  }
+}
+
+void find_saved_changed(State& state, const std::vector<std::string>& saved) {
+  const auto placeholders = state.forward_graph->placeholders();
+  for (std::size_t i = 0; i < saved.size(); ++i) {
+    for (std::size_t primal = 0; primal < placeholders.size(); ++primal) {
+      if (placeholders[primal]->name() == saved[i] && state.joint.primals[primal].is_changed) {
+        state.saved_changed.push_back(i);
+      }
+    }
+  }
+}
+
+void describe_tangents(State& state) {
+  for (const graph::Node* node : state.joint.graph->placeholders()) {
+    if (!node->name().starts_with("tangents_")) continue;
+    const graph::TensorMeta* meta = node->meta.value.tensor();
+    internal_check(meta != nullptr, "a tangent is a tensor");
+    state.tangents.push_back({constants(meta->sizes), constants(meta->strides)});
+  }
+}
+
+// What is needed of the inputs once the graph has run.
+void find_kept(State& state) {
+  const JointGraph& joint = state.joint;
+  state.is_primal_kept.resize(joint.primals.size());
+  std::size_t inputs = 0;
+  for (std::size_t i = 0; i < joint.primals.size(); ++i) {
+    state.is_primal_kept[i] = joint.primals[i].is_changed;
+    inputs = std::max(inputs, joint.primals[i].input + 1);
+  }
+  state.last_reader.resize(inputs);
+  for (std::size_t i = 0; i < joint.primals.size(); ++i) {
+    const Primal& primal = joint.primals[i];
+    if (!primal.captured.defined()) state.last_reader[primal.input] = i;
+  }
+  for (const Output& output : joint.outputs) {
+    if (output.kind == Output::Kind::captured || output.kind == Output::Kind::view_of_primal) {
+      state.is_primal_kept[output.index] = true;
+    } else if (output.kind == Output::Kind::input && output.index < inputs) {
+      state.last_reader[output.index].reset();
+    }
+  }
+}
+
+Values gather_primals(const State& state, std::span<c10::IValue> inputs) {
+  Values primals;
+  primals.reserve(state.joint.primals.size());
+  for (std::size_t i = 0; i < state.joint.primals.size(); ++i) {
+    const Primal& primal = state.joint.primals[i];
+    if (primal.captured.defined()) {
+      primals.emplace_back(primal.captured);
+    } else if (primal.shared) {
+      const Tensor& input = inputs[primal.input].toTensor();
+      primals.emplace_back(input.as_strided({primal.shared->size}, {1},
+                                            input.storage_offset() + primal.shared->begin));
+    } else if (state.last_reader[primal.input] == i) {
+      primals.push_back(std::move(inputs[primal.input]));
+    } else {
+      primals.push_back(inputs[primal.input]);
+    }
+  }
+  return primals;
+}
+
+// The new values are the first forward outputs.
+void write_changes(const JointGraph& joint, const Values& primals, const Values& values) {
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < joint.primals.size(); ++i) {
+    if (!joint.primals[i].is_changed) continue;
+    const c10::AutoGradMode grad(c10::GradMode::is_enabled() &&
+                                 joint.primals[i].is_change_differentiable);
+    primals[i].toTensor().copy_(values[next++].toTensor());
+  }
+}
+
+c10::IValue make_view(const aten::GraphRunner& view, const c10::IValue& base, bool requires_grad) {
+  const c10::AutoGradMode grad(c10::GradMode::is_enabled() && requires_grad);
+  std::array<c10::IValue, 1> inputs = {base};
+  Values made;
+  view.call(inputs, made);
+  return std::move(made[0]);
+}
+
+// Forward, without anything that remembers it for backward.
+Values run_inference(const State& state, Values primals) {
+  const c10::AutoGradMode no_grad(false);
+  const at::AutoDispatchBelowADInplaceOrView below;
+  Values values;
+  state.forward->call(primals, values);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (state.must_copy[i]) values[i] = values[i].toTensor().clone();
+  }
+  return values;
+}
+
+Values run_forward(const std::shared_ptr<const State>& state, Values primals) {
+  variable_list tensors;
+  tensors.reserve(primals.size());
+  for (c10::IValue& primal : primals) tensors.push_back(std::move(primal).toTensor());
+  variable_list results = RunCompiled::apply(state, at::TensorList(tensors));
+  return {std::make_move_iterator(results.begin()), std::make_move_iterator(results.end())};
+}
+
+CompileRequest request_for(const HalvesOptions& options, std::shared_ptr<const graph::Graph> graph,
+                           Role role, std::vector<c10::IValue> inputs) {
+  CompileRequest request;
+  request.graph = std::move(graph);
+  request.inputs = std::move(inputs);
+  request.role = role;
+  request.options = options.options;
+  request.context = options.context;
+  return request;
+}
+
+}  // namespace
+
+CompiledHalves::CompiledHalves(JointGraph joint, const std::vector<Tensor>& inputs,
+                               const HalvesOptions& options) {
+  const observe::Phase phase("compile_program", observe::Component::aot);
+  auto state = std::make_shared<State>();
+  state->joint = std::move(joint);
+  const JointGraph& traced = state->joint;
+  find_kept(*state);
+  Values given(inputs.begin(), inputs.end());
+  const Values primals = gather_primals(*state, given);
+  std::vector<c10::IValue> examples(primals.begin(), primals.end());
+  if (traced.has_backward()) {
+    Partition halves = options.partitioner(*traced.graph, traced.forward_outputs);
+    state->forward_graph = std::move(halves.forward);
+    state->backward_graph = std::move(halves.backward);
+    state->saved_bytes = halves.saved_bytes;
+    state->forward = options.compiler(
+        request_for(options, state->forward_graph, Role::forward, std::move(examples)));
+    state->backward = std::make_unique<BackwardGraph>(
+        options.compiler, request_for(options, state->backward_graph, Role::backward, {}),
+        options.lazy_backward);
+    describe_tangents(*state);
+    find_saved_changed(*state, halves.saved);
+  } else {
+    state->forward_graph = traced.graph->clone();
+    state->forward = options.compiler(
+        request_for(options, state->forward_graph, Role::inference, std::move(examples)));
+  }
+  find_copies(*state);
+  state->is_differentiable.resize(traced.forward_outputs);
+  for (std::size_t index : traced.tangents) state->is_differentiable[index] = true;
+  for (const Output& output : traced.outputs) {
+    state->views.push_back(
+        output.view == nullptr ? nullptr : std::make_unique<aten::GraphRunner>(*output.view));
+  }
+  state_ = std::move(state);
+}
+
+CompiledHalves::~CompiledHalves() = default;
+CompiledHalves::CompiledHalves(CompiledHalves&&) noexcept = default;
+
+const JointGraph& CompiledHalves::joint() const { return state_->joint; }
+const graph::Graph& CompiledHalves::forward() const { return *state_->forward_graph; }
+const graph::Graph* CompiledHalves::backward() const { return state_->backward_graph.get(); }
+std::uint64_t CompiledHalves::saved_bytes() const { return state_->saved_bytes; }
+
+void CompiledHalves::call(std::span<c10::IValue> inputs, Outputs& outputs) const {
+  const JointGraph& joint = state_->joint;
+  Values primals = gather_primals(*state_, inputs);
+  Values kept(primals.size());
+  for (std::size_t i = 0; i < primals.size(); ++i) {
+    if (state_->is_primal_kept[i]) kept[i] = primals[i];
+  }
+  const Values values = joint.has_backward() ? run_forward(state_, std::move(primals))
+                                             : run_inference(*state_, std::move(primals));
+  write_changes(joint, kept, values);
+  const std::size_t first = outputs.size();
+  for (std::size_t i = 0; i < joint.outputs.size(); ++i) {
+    const Output& output = joint.outputs[i];
+    switch (output.kind) {
+      case Output::Kind::value:
+        outputs.push_back(values[output.index]);
+        break;
+      case Output::Kind::input:
+        outputs.push_back(inputs[output.index]);
+        break;
+      case Output::Kind::captured:
+        outputs.push_back(kept[output.index]);
+        break;
+      case Output::Kind::view_of_primal:
+        outputs.push_back(make_view(*state_->views[i], kept[output.index], output.requires_grad));
+        break;
+      case Output::Kind::view_of_value:
+        outputs.push_back(make_view(*state_->views[i], values[output.index], output.requires_grad));
+        break;
+      case Output::Kind::same_as_output:
+        outputs.push_back(c10::IValue(outputs[first + output.index]));
+        break;
+    }
+  }
+}
+
+}  // namespace assay::autograd

@@ -1,0 +1,31 @@
+#include "guards/global_state.h"
+
+#include <ATen/Context.h>
+#include <ATen/autocast_mode.h>
+#include <c10/core/DefaultDtype.h>
+#include <c10/core/GradMode.h>
+#include <c10/core/InferenceMode.h>
+
+namespace assay::guards {
+
+GlobalState GlobalState::current() {
+  GlobalState state;
+  state.grad_mode = c10::GradMode::is_enabled();
+  state.inference_mode = c10::InferenceMode::is_enabled();
+  state.deterministic = at::globalContext().deterministicAlgorithms();
+  state.autocast = at::autocast::is_autocast_enabled(at::kCPU);
+  state.autocast_dtype = at::autocast::get_autocast_dtype(at::kCPU);
+  state.default_dtype = c10::get_default_dtype_as_scalartype();
+  return state;
+}
+
+std::string GlobalState::difference(const GlobalState& now) const {
+  if (now.grad_mode != grad_mode) return "grad mode changed";
+  if (now.inference_mode != inference_mode) return "inference mode changed";
+  if (now.autocast != autocast || now.autocast_dtype != autocast_dtype) return "autocast changed";
+  if (now.default_dtype != default_dtype) return "the default dtype changed";
+  if (now.deterministic != deterministic) return "the choice of deterministic algorithms changed";
+  return "";
+}
+
+}  // namespace assay::guards

@@ -1,0 +1,26 @@
+/// \file The settings of the process and the thread that change what operators do. A compiled graph
+/// is used again only while they are as they were.
+#pragma once
+
+#include <c10/core/ScalarType.h>
+
+#include <string>
+
+namespace assay::guards {
+
+struct GlobalState {
+  bool grad_mode = true;
+  bool inference_mode = false;
+  bool deterministic = false;
+  bool autocast = false;
+  c10::ScalarType autocast_dtype = c10::ScalarType::BFloat16;
+  c10::ScalarType default_dtype = c10::ScalarType::Float;
+
+  static GlobalState current();
+  bool operator==(const GlobalState&) const = default;
+
+  /// One sentence about what is different in `now`; empty if nothing is.
+  std::string difference(const GlobalState& now) const;
+};
+
+}  // namespace assay::guards

@@ -1,0 +1,186 @@
+#include "guards/guards.h"
+
+#include <c10/util/SmallVector.h>
+
+#include <algorithm>
+#include <bit>
+
+namespace assay::guards {
+
+namespace {
+
+using aten::Value;
+
+const at::Tensor* tensor_in(const c10::IValue& value) {
+  if (!value.isTensor()) return nullptr;
+  const at::Tensor& tensor = value.toTensor();
+  return tensor.defined() ? &tensor : nullptr;
+}
+
+const c10::StorageImpl* storage_of(const c10::IValue& value) {
+  const at::Tensor* tensor = tensor_in(value);
+  return tensor != nullptr && tensor->has_storage() ? tensor->storage().unsafeGetStorageImpl()
+                                                    : nullptr;
+}
+
+bool same_constant(const Value& left, const Value& right) {
+  if (left.kind != right.kind || left.keys != right.keys ||
+      left.items.size() != right.items.size()) {
+    return false;
+  }
+  for (std::size_t i = 0; i < left.items.size(); ++i) {
+    if (!same_constant(left.items[i], right.items[i])) return false;
+  }
+  if (left.leaf.tagKind() != right.leaf.tagKind()) return false;
+  // NaN is the same constant as NaN; 0.0 and -0.0 are different ones.
+  if (left.leaf.isDouble()) {
+    return std::bit_cast<std::uint64_t>(left.leaf.toDouble()) ==
+           std::bit_cast<std::uint64_t>(right.leaf.toDouble());
+  }
+  if (left.leaf.isTensor()) {
+    return !left.leaf.toTensor().defined() && !right.leaf.toTensor().defined();
+  }
+  return left.leaf == right.leaf;
+}
+
+std::string shape_text(c10::IntArrayRef sizes) {
+  std::string text = "[";
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (i != 0) text += ", ";
+    text += std::to_string(sizes[i]);
+  }
+  return text + "]";
+}
+
+// Above this many tensors their storages are sorted instead of compared with one another.
+constexpr std::size_t kFewTensors = 8;
+
+}  // namespace
+
+TensorGuard::TensorGuard(const at::Tensor& tensor)
+    : keys_(tensor.key_set()),
+      dtype_(tensor.scalar_type()),
+      device_(tensor.device()),
+      requires_grad_(tensor.requires_grad()),
+      is_leaf_(tensor.is_leaf()),
+      is_nested_(tensor.is_nested()),
+      has_strides_(!is_nested_ && tensor.layout() == c10::kStrided) {
+  if (!is_nested_) sizes_ = tensor.sizes().vec();
+  if (has_strides_) strides_ = tensor.strides().vec();
+}
+
+bool TensorGuard::holds(const at::Tensor& tensor) const {
+  if (tensor.key_set() != keys_) return false;  // also tells the layout
+  if (is_nested_) return true;
+  return tensor.scalar_type() == dtype_ && tensor.requires_grad() == requires_grad_ &&
+         tensor.sizes() == sizes_ && (!has_strides_ || tensor.strides() == strides_) &&
+         tensor.is_leaf() == is_leaf_ && tensor.device() == device_;
+}
+
+std::string TensorGuard::failure(const at::Tensor& tensor, const std::string& name) const {
+  if (tensor.scalar_type() != dtype_) {
+    return name + ": dtype " + c10::toString(dtype_) + " before, " +
+           c10::toString(tensor.scalar_type()) + " now";
+  }
+  if (tensor.is_nested() || is_nested_) return name + " is a different kind of tensor";
+  if (tensor.sizes() != sizes_) {
+    return name + ": size " + shape_text(sizes_) + " before, " + shape_text(tensor.sizes()) +
+           " now";
+  }
+  if (tensor.requires_grad() != requires_grad_) return name + ": requires_grad changed";
+  if (has_strides_ && tensor.layout() == c10::kStrided && tensor.strides() != strides_) {
+    return name + ": strides " + shape_text(strides_) + " before, " + shape_text(tensor.strides()) +
+           " now";
+  }
+  return name + " is a different kind of tensor";
+}
+
+Guards::Guards(std::span<const c10::IValue> inputs) : state_(GlobalState::current()) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    InputGuard& guard = inputs_.emplace_back();
+    if (const at::Tensor* tensor = tensor_in(inputs[i])) {
+      guard.tensor.emplace(*tensor);
+    } else {
+      guard.constant = aten::unpack_value(inputs[i]);
+    }
+    const c10::StorageImpl* storage = storage_of(inputs[i]);
+    if (storage == nullptr) continue;
+    const auto first = std::ranges::find_if(
+        with_storage_, [&](std::size_t earlier) { return storage_of(inputs[earlier]) == storage; });
+    sharing_.push_back(sharing_of(inputs, i, first == with_storage_.end() ? i : *first));
+    with_storage_.push_back(i);
+  }
+}
+
+bool Guards::holds(const InputGuard& guard, const c10::IValue& input) {
+  const at::Tensor* tensor = tensor_in(input);
+  if (guard.tensor) return tensor != nullptr && guard.tensor->holds(*tensor);
+  return tensor == nullptr && same_constant(guard.constant, aten::unpack_value(input));
+}
+
+bool Guards::same_properties(std::span<const c10::IValue> inputs) const {
+  if (inputs.size() != inputs_.size()) return false;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!holds(inputs_[i], inputs[i])) return false;
+  }
+  return true;
+}
+
+Guards::Sharing Guards::sharing_of(std::span<const c10::IValue> inputs, std::size_t index,
+                                   std::size_t first) {
+  const at::Tensor& tensor = inputs[index].toTensor();
+  const at::Tensor& other = inputs[first].toTensor();
+  return {first, tensor.is_same(other), tensor.storage_offset() - other.storage_offset()};
+}
+
+// To be called when the properties are known to be the same: the same inputs have storages.
+bool Guards::same_sharing(std::span<const c10::IValue> inputs) const {
+  const std::size_t count = with_storage_.size();
+  if (count < 2) return true;
+  if (count <= kFewTensors) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const c10::StorageImpl* storage = storage_of(inputs[with_storage_[i]]);
+      std::size_t first = 0;
+      while (storage_of(inputs[with_storage_[first]]) != storage) ++first;
+      if (with_storage_[first] != sharing_[i].first) return false;
+      if (first != i && sharing_of(inputs, with_storage_[i], with_storage_[first]) != sharing_[i]) {
+        return false;
+      }
+    }
+    return true;
+  }
+  // Sorted by storage, then by place, those that share stand side by side, the first one first.
+  c10::SmallVector<std::pair<const c10::StorageImpl*, std::size_t>, 64> sorted;
+  for (std::size_t i = 0; i < count; ++i) {
+    sorted.emplace_back(storage_of(inputs[with_storage_[i]]), i);
+  }
+  std::ranges::sort(sorted);
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (sorted[i].first != sorted[first].first) first = i;
+    const std::size_t index = sorted[i].second;
+    if (sharing_of(inputs, with_storage_[index], with_storage_[sorted[first].second]) !=
+        sharing_[index]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::string Guards::failure(std::span<const c10::IValue> inputs, const GlobalState& state) const {
+  if (!(state == state_)) return state_.difference(state);
+  if (inputs.size() != inputs_.size()) {
+    return std::to_string(inputs_.size()) + " inputs before, " + std::to_string(inputs.size()) +
+           " now";
+  }
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (holds(inputs_[i], inputs[i])) continue;
+    const std::string name = "input " + std::to_string(i);
+    const at::Tensor* tensor = tensor_in(inputs[i]);
+    if (!inputs_[i].tensor || tensor == nullptr) return name + " is a different value";
+    return inputs_[i].tensor->failure(*tensor, name);
+  }
+  return same_sharing(inputs) ? "" : "inputs share memory in a different way";
+}
+
+}  // namespace assay::guards

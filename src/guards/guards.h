@@ -1,0 +1,79 @@
+/// \file What must be the same of a call's inputs for a compiled graph to be used again: the
+/// properties of tensors, the values of everything else, and which tensors share memory. Used by
+/// the C++ front end and by capture; checked in the calling convention (assay/compiler.h).
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "aten/value.h"
+#include "guards/global_state.h"
+
+namespace assay::guards {
+
+/// The properties of one tensor that a compiled graph depends on.
+class TensorGuard {
+ public:
+  explicit TensorGuard(const at::Tensor& tensor);
+
+  bool holds(const at::Tensor& tensor) const;
+  /// One sentence about what differs in `tensor`, which is called `name`.
+  std::string failure(const at::Tensor& tensor, const std::string& name) const;
+
+ private:
+  c10::DispatchKeySet keys_;  // tells sparse, quantized, subclasses, lazy negatives apart
+  c10::ScalarType dtype_;
+  c10::Device device_;
+  bool requires_grad_;
+  bool is_leaf_;
+  bool is_nested_;  // never part of a graph; guarded by its keys alone
+  bool has_strides_;
+  std::vector<std::int64_t> sizes_;
+  std::vector<std::int64_t> strides_;
+};
+
+/// Guards for one call's inputs. Checking allocates nothing.
+class Guards {
+ public:
+  explicit Guards(std::span<const c10::IValue> inputs);
+
+  bool hold(std::span<const c10::IValue> inputs, const GlobalState& state) const {
+    return state == state_ && same_properties(inputs) && same_sharing(inputs);
+  }
+  /// Whether the inputs' own properties are the same, however they share memory.
+  bool same_properties(std::span<const c10::IValue> inputs) const;
+  /// One sentence about the first guard that fails, for the `recompiles` log; empty if all hold.
+  std::string failure(std::span<const c10::IValue> inputs, const GlobalState& state) const;
+
+ private:
+  struct InputGuard {
+    std::optional<TensorGuard> tensor;
+    aten::Value constant;  // of anything else: baked into the graph
+  };
+  static bool holds(const InputGuard& guard, const c10::IValue& input);
+  bool same_sharing(std::span<const c10::IValue> inputs) const;
+
+  /// The first input with storage that one shares memory with (itself if it shares with none), and
+  /// how it lies to that.
+  struct Sharing {
+    std::size_t first;
+    bool is_same_tensor;
+    std::int64_t distance;  // between their beginnings, in elements
+    bool operator==(const Sharing&) const = default;
+  };
+  static Sharing sharing_of(std::span<const c10::IValue> inputs, std::size_t index,
+                            std::size_t first);
+
+  GlobalState state_;
+  std::vector<InputGuard> inputs_;
+  std::vector<std::size_t> with_storage_;  // the inputs that can share memory
+  std::vector<Sharing> sharing_;           // of each of these
+};
+
+}  // namespace assay::guards
