@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "assay/error.h"
-#include "aten/operators.h"
 #include "backends/fault.h"
+#include "base/nearest_names.h"
 #include "observe/observe.h"
 
 namespace assay::backends {
@@ -15,7 +15,7 @@ const Backend& find_backend(std::string_view name) {
   if (found != table.end()) return *found;
   std::vector<std::string> names;
   for (const Backend& backend : table) names.emplace_back(backend.name);
-  const auto nearest = aten::nearest_names(name, names);
+  const auto nearest = base::nearest_names(name, names);
   std::string hint = "`assay backends` lists them all";
   if (!nearest.empty()) {
     hint = "did you mean " + nearest[0];
