@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <functional>
 #include <mutex>
-#include <numeric>
 #include <shared_mutex>
 #include <unordered_map>
+
+#include "base/nearest_names.h"
 
 namespace assay::aten {
 
@@ -102,22 +103,6 @@ class OperatorTable {
   c10::RegistrationHandleRAII listening_;  // last: at once it tells all operators there are
 };
 
-// Number of single-character edits between two short words.
-std::size_t edit_distance(std::string_view left, std::string_view right) {
-  std::vector<std::size_t> row(right.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 1; i <= left.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= right.size(); ++j) {
-      const std::size_t substituted = diagonal + (left[i - 1] == right[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
-    }
-  }
-  return row.back();
-}
-
 }  // namespace
 
 std::optional<c10::OperatorHandle> find_operator(const graph::Target& target) {
@@ -147,26 +132,6 @@ std::string python_name(const c10::OperatorHandle& op) {
          (overload.empty() ? "default" : overload);
 }
 
-std::vector<std::string> nearest_names(std::string_view name, const std::vector<std::string>& known,
-                                       std::size_t count) {
-  std::vector<std::pair<std::size_t, const std::string*>> ranked;
-  // A hostile name may be megabytes long; no known one is.
-  constexpr std::size_t kLongestName = 256;
-  if (name.size() > kLongestName) return {};
-  for (const std::string& candidate : known) {
-    const std::size_t distance = edit_distance(name, candidate);
-    if (distance <= std::max<std::size_t>(2, name.size() / 3)) {
-      ranked.emplace_back(distance, &candidate);
-    }
-  }
-  std::ranges::stable_sort(ranked, {}, [](const auto& entry) { return entry.first; });
-  std::vector<std::string> best;
-  for (std::size_t i = 0; i < std::min(count, ranked.size()); ++i) {
-    best.push_back(*ranked[i].second);
-  }
-  return best;
-}
-
 UserError unknown_operator(const std::string& target) {
   // Another overload of the same operator is the likeliest wish.
   if (const auto dot = target.rfind('.'); dot != std::string::npos) {
@@ -185,7 +150,7 @@ UserError unknown_operator(const std::string& target) {
     }
   }
   std::string hint;
-  for (const std::string& name : nearest_names(target, OperatorTable::instance().names())) {
+  for (const std::string& name : base::nearest_names(target, OperatorTable::instance().names())) {
     hint += (hint.empty() ? "did you mean " : ", ") + name;
   }
   if (hint.empty()) hint = "a custom operator is known only where its library is loaded";

@@ -29,9 +29,4 @@ std::string python_name(const c10::OperatorHandle& op);
 /// The error for a target that names no operator: its name and the nearest known ones.
 UserError unknown_operator(const std::string& target);
 
-/// The `count` entries of `known` that look most like `name`, best first, leaving out those that do
-/// not look like it at all.
-std::vector<std::string> nearest_names(std::string_view name, const std::vector<std::string>& known,
-                                       std::size_t count = 3);
-
 }  // namespace assay::aten

@@ -1,7 +1,7 @@
 #include "backends/compile.h"
 
 #include "assay/error.h"
-#include "aten/operators.h"
+#include "base/nearest_names.h"
 #include "aten/result_structure.h"
 #include "backends/bind_inputs.h"
 #include "backends/fault.h"
@@ -26,7 +26,7 @@ void check_options(const Backend& backend, const BackendOptions& options) {
     if (found == backend.options.end()) {
       std::vector<std::string> names;
       for (const BackendOption& option : backend.options) names.push_back(option.name);
-      const auto nearest = aten::nearest_names(name, names, 1);
+      const auto nearest = base::nearest_names(name, names, 1);
       throw UserError("the backend '" + backend.name + "' has no option '" + name + "'",
                       nearest.empty() ? "`assay backends --json` lists the options"
                                       : "did you mean " + nearest[0] + "?");

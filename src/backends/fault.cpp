@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "assay/error.h"
-#include "aten/operators.h"
 #include "backends/error.h"
+#include "base/nearest_names.h"
 #include "graph/rewrite.h"
 
 namespace assay::backends {
@@ -161,7 +161,7 @@ Fault parse_fault(std::string_view text) {
   for (FaultKind kind : kKinds) {
     if (wanted == to_string(kind)) return {std::string(text.substr(0, colon)), kind, percent};
   }
-  const auto nearest = aten::nearest_names(wanted, names, 1);
+  const auto nearest = base::nearest_names(wanted, names, 1);
   throw UserError(
       "unknown kind of fault '" + std::string(wanted) + "'",
       (nearest.empty() ? "" : "did you mean " + nearest[0] + "? ") + "the kinds are " + list);

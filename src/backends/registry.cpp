@@ -4,7 +4,7 @@
 
 #include "assay/backend.h"
 #include "assay/error.h"
-#include "aten/operators.h"
+#include "base/nearest_names.h"
 #include "backends/backends.h"
 
 namespace assay {
@@ -62,7 +62,7 @@ BackendPointer find_backend(std::string_view name) {
   if (auto found = find_in(all, name)) return found;
   std::vector<std::string> names;
   for (const auto& backend : all) names.push_back(backend->name);
-  const auto nearest = aten::nearest_names(name, names);
+  const auto nearest = base::nearest_names(name, names);
   std::string hint = "`assay backends` lists them all";
   if (!nearest.empty()) {
     hint = "did you mean " + nearest[0];

@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <cstdlib>
+
+#include "base/environment.h"
 
 namespace assay::cli {
 
@@ -13,8 +14,7 @@ namespace {
 
 // no-color.org: NO_COLOR counts when it is set to anything but nothing.
 bool wants_colour(int stream) {
-  const char* no_colour = std::getenv("NO_COLOR");
-  return isatty(stream) == 1 && (no_colour == nullptr || *no_colour == '\0');
+  return isatty(stream) == 1 && base::environment_variable("NO_COLOR").value_or("").empty();
 }
 
 std::string coloured(const std::string& text, const char* code, int stream) {

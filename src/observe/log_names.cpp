@@ -1,8 +1,8 @@
 #include "observe/log_names.h"
 
 #include <algorithm>
-#include <numeric>
-#include <utility>
+
+#include "base/nearest_names.h"
 
 namespace assay::observe {
 namespace {
@@ -16,21 +16,6 @@ consteval bool table_follows_the_enums() {
 }
 static_assert(table_follows_the_enums(),
               "the rows of log_names must be in the order of Component and Artifact");
-
-std::size_t edit_distance(std::string_view left, std::string_view right) {
-  std::vector<std::size_t> previous(right.size() + 1);
-  std::iota(previous.begin(), previous.end(), std::size_t{0});
-  for (std::size_t row = 1; row <= left.size(); ++row) {
-    std::vector<std::size_t> current = {row};
-    for (std::size_t column = 1; column <= right.size(); ++column) {
-      const std::size_t replaced =
-          previous[column - 1] + (left[row - 1] == right[column - 1] ? 0 : 1);
-      current.push_back(std::min({replaced, previous[column] + 1, current[column - 1] + 1}));
-    }
-    previous = std::move(current);
-  }
-  return previous.back();
-}
 
 void append_padded(std::string& text, std::string_view word, std::size_t width) {
   text += word;
@@ -51,26 +36,9 @@ const LogName* find_log_name(std::string_view name) {
 }
 
 std::vector<std::string_view> nearest_log_names(std::string_view name) {
-  constexpr std::size_t most_suggestions = 3;
-  const std::size_t furthest = std::max<std::size_t>(2, name.size() / 3);
-  std::vector<std::pair<std::size_t, std::string_view>> found;
-  const auto consider = [&](std::string_view candidate) {
-    const std::size_t distance = edit_distance(name, candidate);
-    // A name typed half ("graph_br") is as good a hint as a name typed wrong.
-    if (name.size() > 2 && candidate.starts_with(name)) {
-      found.emplace_back(std::min(distance, furthest), candidate);
-    } else if (distance <= furthest && distance < candidate.size()) {
-      found.emplace_back(distance, candidate);
-    }
-  };
-  consider("all");
-  for (const LogName& row : log_names) consider(row.name);
-  std::sort(found.begin(), found.end());
-  if (found.size() > most_suggestions) found.resize(most_suggestions);
-  std::vector<std::string_view> names;
-  names.reserve(found.size());
-  for (const auto& [distance, candidate] : found) names.push_back(candidate);
-  return names;
+  std::vector<std::string_view> known = {"all"};
+  for (const LogName& row : log_names) known.push_back(row.name);
+  return base::nearest_names(name, known);
 }
 
 std::string render_log_names() {

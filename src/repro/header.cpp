@@ -7,7 +7,6 @@
 #include <ATen/ops/isfinite.h>
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/GradMode.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -16,6 +15,7 @@
 #include <thread>
 
 #include "assay/version.h"
+#include "base/environment.h"
 #include "graph/annotation.h"
 #include "graph/dtype_names.h"
 #include "graph/python_strings.h"
@@ -61,15 +61,11 @@ std::vector<std::string> changed_settings() {
 std::vector<std::string> variables() {
   constexpr std::array kPrefixes = {"ASSAY_", "TORCH_", "TORCHDYNAMO_", "TORCHINDUCTOR_"};
   std::vector<std::string> found;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string_view text(*entry);
-    const std::size_t equals = text.find('=');
-    if (equals == std::string_view::npos ||
-        std::ranges::none_of(kPrefixes, [&](const char* it) { return text.starts_with(it); })) {
-      continue;
+  for (const base::Variable& variable : base::environment()) {
+    if (std::ranges::any_of(
+            kPrefixes, [&](const char* prefix) { return variable.name.starts_with(prefix); })) {
+      found.push_back(variable.name + " = " + graph::python::quote(variable.value));
     }
-    found.push_back(std::string(text.substr(0, equals)) + " = " +
-                    graph::python::quote(std::string(text.substr(equals + 1))));
   }
   std::ranges::sort(found);
   return found;

@@ -82,12 +82,5 @@ TEST(Match, TheReasonNamesTheArgument) {
   EXPECT_EQ(reason({{tensor()}, {{"inplace", integer(1)}}}), "has no argument 'inplace'");
 }
 
-TEST(Operators, NearestNames) {
-  const std::vector<std::string> known = {"relu", "gelu", "selu", "softmax"};
-  EXPECT_EQ(nearest_names("rleu", known).front(), "relu");
-  EXPECT_TRUE(nearest_names("completely_different", known).empty());
-  EXPECT_TRUE(nearest_names(std::string(100'000, 'x'), known).empty());
-}
-
 }  // namespace
 }  // namespace assay::aten
