@@ -1,5 +1,6 @@
 #include "backends/lower.h"
 
+#include "aten/facts.h"
 #include "aten/record_calls.h"
 #include "aten/runner.h"
 #include "backends/fault.h"
@@ -7,7 +8,20 @@
 
 namespace assay::backends {
 
+namespace {
+
+const graph::RegisterPass registered(
+    {.name = "lower",
+     .room = "backends",
+     .description = "makes a captured graph a graph of operators, before autograd",
+     .is_required = true});
+
+}  // namespace
+
 Lowered lower(const Subject& subject) {
+  const auto pass_options = aten::pass_options();
+  graph::RunningPass pass("lower", pass_options);
+  pass.start_required();
   const FaultsAsleepScope trial_run;
   const aten::GraphRunner runner(*subject.graph, subject.source);
   NodeCursor cursor(*subject.graph);
@@ -31,6 +45,8 @@ Lowered lower(const Subject& subject) {
   for (at::Tensor& tensor : captured.tensors) {
     lowered.captured.emplace_back(c10::IValue(std::move(tensor)));
   }
+  const graph::Graph* made[] = {lowered.graph.get()};
+  pass.finish(made);
   return lowered;
 }
 
