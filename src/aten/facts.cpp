@@ -1,58 +1,18 @@
 #include "aten/facts.h"
 
-#include <ATen/core/dispatch/Dispatcher.h>
-#include <ATen/core/enum_tag.h>
-
-#include <algorithm>
-#include <array>
-
 #include "aten/convert.h"
 #include "aten/match.h"
+#include "aten/operator_record.h"
 #include "aten/operators.h"
 #include "aten/plan.h"
 #include "aten/torch_functions.h"
 #include "graph/print.h"
-#include "graph/python_operators.h"
 
 namespace assay::aten {
 
-namespace {
-
-bool writes(const c10::FunctionSchema& schema) {
-  return std::ranges::any_of(schema.arguments(), [](const c10::Argument& argument) {
-    return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
-  });
-}
-
-// Declared as changing nothing, but they update their running statistics.
-constexpr std::array<std::string_view, 7> kWritesStatistics = {"aten::batch_norm",
-                                                               "aten::_batch_norm_impl_index",
-                                                               "aten::native_batch_norm",
-                                                               "aten::cudnn_batch_norm",
-                                                               "aten::miopen_batch_norm",
-                                                               "aten::instance_norm",
-                                                               "aten::batch_norm_update_stats"};
-
-// Python's operators compute, except the in-place ones.
-bool is_pure_function(const std::string& name) {
-  if (name == "operator.getitem" || name == "getattr") return true;
-  const auto* found = graph::operator_of_function(name);
-  return found != nullptr && found->form != graph::PythonOperator::Form::in_place;
-}
-
-}  // namespace
-
-bool is_pure_operator(const c10::OperatorHandle& op) {
-  const c10::FunctionSchema& schema = op.schema();
-  return !schema.returns().empty() && !writes(schema) &&
-         !op.hasTag(at::Tag::nondeterministic_seeded) &&
-         std::ranges::find(kWritesStatistics, op.operator_name().name) == kWritesStatistics.end();
-}
-
-bool is_pure(const graph::Node& node) {
-  if (node.op() != graph::Op::call_function) return false;
-  if (const auto op = find_operator(node.target())) return is_pure_operator(*op);
-  return is_pure_function(node.target().name());
+graph::CallFacts call_facts(const graph::Node& node) {
+  const OperatorRecord& record = operator_record(node);
+  return {record.is_pure, record.may_write(), record.keeps_elements};
 }
 
 std::optional<std::string> check_call(const graph::Node& node) {
@@ -87,9 +47,15 @@ std::optional<std::string> check_call(const graph::Node& node) {
 
 graph::PassOptions pass_options() {
   graph::PassOptions options;
-  options.facts.is_pure = is_pure;
+  options.facts = call_facts;
   options.verify.check_call = check_call;
   graph::read_environment(options);
+  return options;
+}
+
+graph::PassOptions pass_options_for(const graph::Graph& input) {
+  graph::PassOptions options = pass_options();
+  if (!graph::find_problems(input, options.verify).empty()) options.verify.check_call = {};
   return options;
 }
 

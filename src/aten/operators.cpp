@@ -6,6 +6,7 @@
 #include <shared_mutex>
 #include <unordered_map>
 
+#include "aten/operator_record.h"
 #include "base/nearest_names.h"
 
 namespace assay::aten {
@@ -119,8 +120,7 @@ std::vector<c10::OperatorHandle> overloads(const std::string& qualified_name) {
 }
 
 void check_is_harmless(const c10::OperatorHandle& op) {
-  // Of all operators that libtorch registers this one alone opens (and may create) a file.
-  if (op.operator_name().name == "aten::from_file") {
+  if (operator_record(op).opens_files) {
     throw UserError("a graph file may not run " + python_name(op) + ": it opens a file",
                     "make the tensor an input instead");
   }

@@ -12,6 +12,7 @@
 #include "assay/error.h"
 #include "aten/call.h"
 #include "aten/input_copies.h"
+#include "aten/operator_record.h"
 #include "aten/operators.h"
 #include "aten/record_arguments.h"
 #include "aten/record_calls_checks.h"
@@ -30,22 +31,6 @@ using at::Tensor;
 using graph::Argument;
 using graph::Node;
 using Stack = std::vector<c10::IValue>;
-
-bool returns_something_else_than_tensors(const c10::FunctionSchema& schema) {
-  return !schema.returns().empty() &&
-         std::ranges::none_of(schema.returns(), [](const c10::Argument& result) {
-           const c10::Type& type = *result.type();
-           return type.isSubtypeOf(*c10::TensorType::get()) ||
-                  type.castRaw<c10::ListType>() != nullptr;
-         });
-}
-
-// The statistics of normalisation layers are written without the schema saying so.
-bool is_written(const c10::FunctionSchema& schema, std::size_t position) {
-  const c10::Argument& argument = schema.arguments()[position];
-  if (argument.alias_info() != nullptr && argument.alias_info()->isWrite()) return true;
-  return argument.name() == "running_mean" || argument.name() == "running_var";
-}
 
 thread_local int captures_on_this_thread = 0;
 
@@ -258,9 +243,8 @@ class FunctionCapture {
     return node;
   }
 
-  void keep_before_write(const c10::FunctionSchema& schema, const Stack& stack) {
-    for (std::size_t i = 0; i < stack.size(); ++i) {
-      if (!is_written(schema, i)) continue;
+  void keep_before_write(const OperatorRecord& record, const Stack& stack) {
+    for (std::size_t i : record.writes) {
       if (stack[i].isTensor()) keep_before_write(stack[i].toTensor());
       if (stack[i].isTensorList()) {
         for (const Tensor& tensor : stack[i].toTensorVector()) keep_before_write(tensor);
@@ -328,7 +312,8 @@ class FunctionCapture {
 
   void record(const c10::OperatorHandle& op, Stack& stack, const std::function<void()>& call) {
     const c10::FunctionSchema& schema = op.schema();
-    if (returns_something_else_than_tensors(schema)) {
+    const OperatorRecord& facts = operator_record(op);
+    if (!schema.returns().empty() && !facts.returns_tensors) {
       call();
       return;
     }
@@ -341,7 +326,7 @@ class FunctionCapture {
           }
           return &node_of(tensor);
         });
-    keep_before_write(schema, stack);
+    keep_before_write(facts, stack);
     call();
     Node& node = captured_.graph->call_function(python_name(op), std::move(arguments.args),
                                                 std::move(arguments.kwargs));
@@ -349,7 +334,7 @@ class FunctionCapture {
     if (options_.stack) node.meta.stack = options_.stack();
     refuse_results(op, stack);
     bind_results(node, stack);
-    if (gives_uninitialised_memory(op) && stack.size() == 1 && stack[0].isTensor()) {
+    if (facts.is_uninitialized && stack.size() == 1 && stack[0].isTensor()) {
       const Tensor& tensor = stack[0].toTensor();
       write_pattern(tensor);
       uninitialised_.emplace(tensor.storage().unsafeGetStorageImpl(), tensor);
@@ -474,11 +459,8 @@ class FunctionCapture {
     auto& nodes = captured_.graph->nodes();
     for (auto position = nodes.begin(); position != nodes.end();) {
       Node& node = *position++;
-      const std::string_view name = node.target().base_name();
-      if (node.is_call() && node.users().empty() &&
-          (name.starts_with("empty") || name.starts_with("new_empty"))) {
-        captured_.graph->erase(node);
-      }
+      const bool is_unused = node.is_call() && node.users().empty();
+      if (is_unused && operator_record(node).is_uninitialized) captured_.graph->erase(node);
     }
   }
 

@@ -38,11 +38,6 @@ bool is_custom_function(const torch::autograd::Node& node) {
 
 }  // namespace
 
-bool gives_uninitialised_memory(const c10::OperatorHandle& op) {
-  const std::string& name = op.operator_name().name;
-  return name.starts_with("aten::empty") || name.starts_with("aten::new_empty");
-}
-
 void write_pattern(const Tensor& tensor) {
   const c10::Storage& storage = tensor.storage();
   if (storage.nbytes() != 0) std::memset(storage.mutable_data(), kPattern, storage.nbytes());

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/ScalarType.h>
 #include <torch/csrc/autograd/node.h>
 
@@ -13,10 +12,9 @@
 
 namespace assay::aten {
 
-/// True for `empty` and its relatives. `torch::tensor({1, 2})` is an empty tensor whose memory is
-/// then filled without an operator. So new memory gets a pattern: what has lost it by its first use
-/// has contents no operator tells.
-bool gives_uninitialised_memory(const c10::OperatorHandle& op);
+/// `torch::tensor({1, 2})` is an empty tensor whose memory is then filled without an operator. So
+/// uninitialized memory gets a pattern: what has lost it by its first use has contents that no
+/// operator computed.
 void write_pattern(const at::Tensor& tensor);
 bool has_pattern(const at::Tensor& tensor);
 

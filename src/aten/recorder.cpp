@@ -4,6 +4,7 @@
 
 #include "assay/error.h"
 #include "aten/call.h"
+#include "aten/operator_record.h"
 #include "aten/operators.h"
 #include "aten/record_arguments.h"
 #include "aten/runner.h"
@@ -18,17 +19,6 @@ using graph::Argument;
 using graph::Node;
 
 thread_local Recorder* active_recorder = nullptr;
-
-bool writes(const c10::Argument& argument) {
-  return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
-}
-
-bool returns_tensors(const c10::FunctionSchema& schema) {
-  return std::ranges::any_of(schema.returns(), [](const c10::Argument& result) {
-    const c10::Type& type = *result.type();
-    return type.isSubtypeOf(*c10::TensorType::get()) || type.castRaw<c10::ListType>() != nullptr;
-  });
-}
 
 // CompositeImplicit operators that reach the recorder are made of others, which it records instead.
 bool is_composite(const c10::OperatorHandle& op) {
@@ -188,11 +178,8 @@ void Recorder::record_in_place(const c10::OperatorHandle& op, c10::DispatchKeySe
   const std::string& name = op.operator_name().name;
   const auto functional = c10::Dispatcher::singleton().findSchema(
       {name.substr(0, name.size() - 1), op.operator_name().overload_name});
-  const bool is_simple =
-      name.ends_with('_') && functional && !schema.arguments().empty() &&
-      writes(schema.arguments()[0]) && stack[0].isTensor() &&
-      std::none_of(schema.arguments().begin() + 1, schema.arguments().end(), writes) &&
-      functional->schema().arguments().size() == schema.arguments().size();
+  const bool is_simple = operator_record(op).is_in_place && functional && stack[0].isTensor() &&
+                         functional->schema().arguments().size() == schema.arguments().size();
   if (!is_simple) {
     throw TraceError(python_name(op) + " changes a tensor that was not passed as an input",
                      "pass it as an input");
@@ -206,13 +193,25 @@ void Recorder::record_in_place(const c10::OperatorHandle& op, c10::DispatchKeySe
   stack = {changed};
 }
 
-// native_batch_norm changes its running statistics, which its schema does not say. The operator
-// that says so gives the new statistics as results.
-bool Recorder::record_batch_norm(c10::DispatchKeySet keys, Stack& stack) {
-  const bool is_training = stack[5].toBool();
-  const bool has_statistics = stack[3].isTensor() && stack[3].toTensor().defined() &&
-                              stack[4].isTensor() && stack[4].toTensor().defined();
-  if (!is_training || !has_statistics) return false;
+// Operators that update running statistics without declaring it. The one that autograd calls has a
+// functional form, which returns the new statistics.
+void Recorder::record_statistics(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
+                                 Stack& stack) {
+  const auto is_given = [&](std::size_t position) {
+    return stack[position].isTensor() && stack[position].toTensor().defined();
+  };
+  const bool has_statistics = std::ranges::any_of(operator_record(op).writes, is_given);
+  const bool is_batch_norm = op.operator_name() == c10::OperatorName("aten::native_batch_norm", "");
+  if (!has_statistics || (is_batch_norm && !stack[5].toBool())) {
+    record_call(op, keys, stack);
+    return;
+  }
+  if (!is_batch_norm || !is_given(3) || !is_given(4)) {
+    throw TraceError(python_name(op) +
+                         " updates running statistics in place, which a graph of "
+                         "this operator cannot hold",
+                     "use torch.nn.functional.batch_norm");
+  }
   static const c10::OperatorHandle functional = c10::Dispatcher::singleton().findSchemaOrThrow(
       "aten::_native_batch_norm_legit_functional", "");
   const at::Tensor mean = stack[3].toTensor();
@@ -226,7 +225,6 @@ bool Recorder::record_batch_norm(c10::DispatchKeySet keys, Stack& stack) {
   replace_value(mean, new_mean, node_of(new_mean));
   replace_value(variance, new_variance, node_of(new_variance));
   stack.resize(3);
-  return true;
 }
 
 void Recorder::record_call(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack& stack) {
@@ -242,23 +240,24 @@ void Recorder::record_call(const c10::OperatorHandle& op, c10::DispatchKeySet ke
 }
 
 void Recorder::record(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack& stack) {
-  const c10::FunctionSchema& schema = op.schema();
   if (replacement_ && replacement_(op, stack)) return;
   if (is_composite(op)) {
     op.redispatchBoxed(keys, &stack);
     return;
   }
   refuse_value_read(op, stack, where_);
-  if (!schema.returns().empty() && !returns_tensors(schema)) {
+  const OperatorRecord& record = operator_record(op);
+  if (!op.schema().returns().empty() && !record.returns_tensors) {
     use_current_values(stack);  // a question about a tensor's properties; nothing to compute later
     run_below(op, keys, stack);
     return;
   }
-  if (std::ranges::any_of(schema.arguments(), writes)) {
-    record_in_place(op, keys, stack);
+  if (record.writes_undeclared) {
+    record_statistics(op, keys, stack);
     return;
   }
-  if (op.operator_name().name == "aten::native_batch_norm" && record_batch_norm(keys, stack)) {
+  if (!record.writes.empty()) {
+    record_in_place(op, keys, stack);
     return;
   }
   record_call(op, keys, stack);

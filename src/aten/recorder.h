@@ -83,7 +83,7 @@ class Recorder {
   void replace_value(const at::Tensor& tensor, const at::Tensor& value, graph::Node& node);
   void use_current_values(Stack& stack) const;
   void record_in_place(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack& stack);
-  bool record_batch_norm(c10::DispatchKeySet keys, Stack& stack);
+  void record_statistics(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack& stack);
   void record_call(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack& stack);
 
   graph::Graph& graph_;

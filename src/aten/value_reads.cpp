@@ -1,8 +1,7 @@
 #include "aten/value_reads.h"
 
-#include <ATen/core/enum_tag.h>
-
 #include "assay/error.h"
+#include "aten/operator_record.h"
 #include "aten/operators.h"
 #include "aten/trace_keys.h"
 
@@ -31,12 +30,10 @@ bool has_mask(const std::vector<c10::IValue>& stack) {
 
 void refuse_value_read(const c10::OperatorHandle& op, const std::vector<c10::IValue>& stack,
                        const std::function<std::string()>& where) {
-  const std::string& name = op.operator_name().name;
-  const bool reads = op.hasTag(at::Tag::data_dependent_output) || name == "aten::equal" ||
-                     op.operator_name().overload_name == "tensor_indices_or_sections";
-  bool sizes = op.hasTag(at::Tag::dynamic_output_shape);
-  if (name == "aten::index") sizes = has_mask(stack);
-  if (!reads && !sizes) return;
+  const OperatorRecord& record = operator_record(op);
+  const bool sizes = record.sizes_from_values == SizesFromValues::always ||
+                     (record.sizes_from_values == SizesFromValues::if_masked && has_mask(stack));
+  if (!record.reads_values && !sizes) return;
   std::string what = "the program reads the value of a tensor (" + python_name(op) +
                      "), which would be baked into the graph";
   if (sizes) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "assay/error.h"
+#include "aten/facts.h"
 #include "aten/runner.h"
 #include "autograd/decompositions.h"
 #include "autograd/origins.h"
@@ -19,9 +20,10 @@ namespace {
 using at::Tensor;
 using aten::Value;
 
-bool apply_decomposition(const c10::OperatorHandle& op, aten::Recorder::Stack& stack) {
+bool apply_decomposition(const c10::OperatorHandle& op, aten::Recorder::Stack& stack,
+                         graph::PassContext& context) {
   const Decomposition* found = find_decomposition(op.operator_name());
-  if (found == nullptr || !can_decompose(stack)) return false;
+  if (found == nullptr || !can_decompose(stack) || !context.may_apply()) return false;
   found->kernel.callBoxed(op, c10::DispatchKeySet(), &stack);
   return true;
 }
@@ -51,7 +53,14 @@ JointGraph trace_graph(const CompileRequest& request, std::vector<Structure>& re
   Origins origins;
   TraceOptions options;
   options.origins = &origins;
-  if (decompose) options.decompose = &apply_decomposition;
+  const auto pass_options = aten::pass_options();
+  graph::RunningPass decompositions("decompositions", pass_options,
+                                    graph::RunningPass::Timing::outer);
+  if (decompose && decompositions.is_enabled()) {
+    options.decompose = [&](const c10::OperatorHandle& op, aten::Recorder::Stack& stack) {
+      return apply_decomposition(op, stack, decompositions.context());
+    };
+  }
   const auto note = [&](const graph::Node& node, const Value&) {
     origins.finish(node, at::sequence_number::peek());
   };
@@ -69,6 +78,8 @@ JointGraph trace_graph(const CompileRequest& request, std::vector<Structure>& re
         return flat;
       },
       pick_tensors(request.inputs, positions), options);
+  const graph::Graph* made[] = {joint.graph.get()};
+  decompositions.finish(made);
   observe::artifact(
       joint.has_backward() ? observe::Artifact::aot_joint_graph : observe::Artifact::aot_graphs,
       [&] { return graph::print(*joint.graph); });

@@ -41,7 +41,8 @@ Partition partition_default(const graph::Graph& joint, std::size_t forward_outpu
 /// a minimum cut. Among equal cuts it takes the one that writes least in forward, then the one that
 /// recomputes least. What may be recomputed is said in autograd/recompute_bans.h. Views always are,
 /// except that a view of a part is saved where backward needs no more of its base.
-/// Equal calls of the joint graph are merged first. Throws as `partition_default`.
+/// Equal calls of the joint graph are merged first. Throws as `partition_default`. Both are
+/// pipelines (autograd/partition_pipeline.cpp).
 Partition partition_min_cut(const graph::Graph& joint, std::size_t forward_outputs);
 
 /// The bytes of a node's value by its metadata: of a tensor, or of several together; 0 for a

@@ -1,15 +1,16 @@
 #include "assay/error.h"
 #include "autograd/joint_parts.h"
 #include "autograd/operator_kinds.h"
-#include "autograd/partition.h"
+#include "autograd/partitioners.h"
 #include "autograd/saved_values.h"
 #include "autograd/split.h"
+#include "graph/pass_manager.h"
 
 namespace assay::autograd {
 
 using graph::Node;
 
-Partition partition_default(const graph::Graph& joint, std::size_t forward_outputs) {
+Partition save_what_backward_uses(const graph::Graph& joint, std::size_t forward_outputs) {
   const JointParts parts(joint, forward_outputs);
   std::unordered_set<const Node*> saved;
   std::unordered_set<const Node*> seen;
@@ -38,5 +39,15 @@ Partition partition_default(const graph::Graph& joint, std::size_t forward_outpu
   }
   return split(parts, saved);
 }
+
+namespace {
+
+const graph::RegisterPass registered(
+    {.name = "partition_default",
+     .room = "autograd",
+     .description = "splits a joint graph, saving what backward uses",
+     .is_required = true});
+
+}  // namespace
 
 }  // namespace assay::autograd

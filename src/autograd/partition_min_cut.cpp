@@ -7,12 +7,12 @@
 #include "assay/error.h"
 #include "autograd/flow_network.h"
 #include "autograd/joint_parts.h"
-#include "autograd/merge_equal_calls.h"
 #include "autograd/operator_kinds.h"
-#include "autograd/partition.h"
+#include "autograd/partitioners.h"
 #include "autograd/recompute_bans.h"
 #include "autograd/saved_values.h"
 #include "autograd/split.h"
+#include "graph/pass_manager.h"
 
 namespace assay::autograd {
 
@@ -152,11 +152,16 @@ class CutFinder {
   FlowNetwork network_;
 };
 
+const graph::RegisterPass registered(
+    {.name = "partition_min_cut",
+     .room = "autograd",
+     .description = "splits a joint graph, saving the fewest bytes without redoing expensive calls",
+     .is_required = true});
+
 }  // namespace
 
-Partition partition_min_cut(const graph::Graph& joint, std::size_t forward_outputs) {
-  const auto merged = merge_equal_calls(joint);
-  const JointParts parts(*merged, forward_outputs);
+Partition save_fewest_bytes(const graph::Graph& joint, std::size_t forward_outputs) {
+  const JointParts parts(joint, forward_outputs);
   return split(parts, CutFinder(parts).find());
 }
 

@@ -19,11 +19,11 @@
 #include "aten/rng_state.h"
 #include "aten/supported.h"
 #include "aten/trace_keys.h"
+#include "autograd/joint_pipeline.h"
 #include "autograd/origins.h"
 #include "autograd/shared_memory.h"
 #include "autograd/view_chain.h"
-#include "graph/pass_manager.h"
-#include "graph/passes/passes.h"
+#include "graph/passes/noops.h"
 #include "observe/observe.h"
 
 namespace assay::autograd {
@@ -282,7 +282,7 @@ class Trace {
 
   static Node& without_noops(Node& node) {
     Node* at = &node;
-    while (Node* source = graph::noop_source(*at)) at = source;
+    while (Node* source = graph::noop_source(*at, &aten::call_facts)) at = source;
     return *at;
   }
 
@@ -463,8 +463,7 @@ class Trace {
       primal.initial->replace_all_uses_with(*primal.placeholder);
       joint_.graph->erase(*primal.initial);
     }
-    const auto options = aten::pass_options();
-    graph::run_passes(*joint_.graph, graph::all_passes(), options);
+    clean_up_joint(*joint_.graph);
   }
 
   const TensorFunction& program_;

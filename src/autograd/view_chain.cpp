@@ -3,7 +3,7 @@
 #include <ranges>
 #include <vector>
 
-#include "aten/operators.h"
+#include "aten/operator_record.h"
 
 namespace assay::autograd {
 
@@ -14,11 +14,8 @@ using graph::Node;
 
 bool is_view_operator(const Node& node) {
   if (node.calls("operator.getitem")) return true;
-  const auto op =
-      node.op() == graph::Op::call_function ? aten::find_operator(node.target()) : std::nullopt;
-  if (!op || op->schema().arguments().empty()) return false;
-  const auto* alias = op->schema().arguments()[0].alias_info();
-  return alias != nullptr && !alias->isWrite();
+  const aten::OperatorRecord& record = aten::operator_record(node);
+  return record.declares_view && record.view_of == 0;
 }
 
 bool is_end_of_chain(const Node& node, const Node& base) {

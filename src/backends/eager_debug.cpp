@@ -3,11 +3,11 @@
 // custom operator that lies about this breaks functionalization, and so autograd and kernels.
 #include <ATen/core/Tensor.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
-#include <torch/csrc/utils/schema_info.h>
 
 #include <cstring>
 #include <stdexcept>
 
+#include "aten/operator_record.h"
 #include "aten/runner.h"
 #include "aten/trace_keys.h"
 #include "backends/backends.h"
@@ -72,30 +72,11 @@ struct Snapshot {
                            "'\n  schema: " + toString(op.schema()));
 }
 
-// PyTorch's own, which say in their name that they are: _unsafe_view, unsafe_split, ...
-bool is_undeclared_view(const c10::OperatorHandle& op) {
-  const std::string& name = op.operator_name().name;
-  return name.starts_with("aten::_unsafe_view") || name.starts_with("aten::unsafe_");
-}
-
-// What the schema says of a call with these arguments: batch_norm writes to its statistics only
-// when training, and arguments may share memory.
-torch::utils::SchemaInfo schema_of_call(const c10::OperatorHandle& op, const Stack& stack) {
-  torch::utils::SchemaInfo info(op.schema());
-  std::vector<std::optional<c10::IValue>> values(stack.size());
-  for (std::size_t i = 0; i < stack.size(); ++i) {
-    // It looks into every value, and cannot look into devices and the like.
-    if (stack[i].isTensor() || stack[i].isTensorList() || stack[i].isBool()) values[i] = stack[i];
-  }
-  info.addArgumentValues(values);
-  return info;
-}
-
 void check_call(const c10::OperatorHandle& op, Stack& stack, const std::function<void()>& run) {
-  torch::utils::SchemaInfo info = schema_of_call(op, stack);
+  const aten::OperatorRecord& record = aten::operator_record(op);
   std::vector<Snapshot> before;
   for (std::size_t i = 0; i < stack.size(); ++i) {
-    const bool is_written = info.is_mutable(c10::SchemaArgument(c10::SchemaArgType::input, i));
+    const bool is_written = record.writes_argument(i);
     for (const Tensor& tensor : tensors_in(stack[i])) before.emplace_back(i, is_written, tensor);
   }
   run();
@@ -107,7 +88,7 @@ void check_call(const c10::OperatorHandle& op, Stack& stack, const std::function
       report(op, argument.argument, "it changed, without declaring so,");
     }
   }
-  if (is_undeclared_view(op)) return;
+  if (record.view == aten::View::always && !record.declares_view) return;
   for (std::size_t i = 0; i < stack.size(); ++i) {
     for (const Tensor& result : tensors_in(stack[i])) {
       for (const Snapshot& argument : before) {
@@ -116,8 +97,8 @@ void check_call(const c10::OperatorHandle& op, Stack& stack, const std::function
         }
         const bool is_declared = std::ranges::any_of(before, [&](const Snapshot& other) {
           return other.storage.is_alias_of(argument.storage) &&
-                 info.may_contain_alias({c10::SchemaArgType::output, i},
-                                        {c10::SchemaArgType::input, other.argument});
+                 op.schema().may_contain_alias({c10::SchemaArgType::output, i},
+                                               {c10::SchemaArgType::input, other.argument});
         });
         if (!is_declared) {
           report(op, argument.argument,

@@ -1,5 +1,6 @@
 #include "backends/lower.h"
 
+#include "aten/facts.h"
 #include "aten/record_calls.h"
 #include "aten/runner.h"
 #include "backends/fault.h"
@@ -7,7 +8,20 @@
 
 namespace assay::backends {
 
+namespace {
+
+const graph::RegisterPass registered(
+    {.name = "lower",
+     .room = "backends",
+     .description = "makes a captured graph a graph of operators, before autograd",
+     .is_required = true});
+
+}  // namespace
+
 CompileRequest lower(const CompileRequest& request) {
+  const auto pass_options = aten::pass_options();
+  graph::RunningPass pass("lower", pass_options);
+  pass.start_required();
   const FaultsAsleepScope trial_run;
   const aten::GraphRunner runner(*request.graph, request.context->source);
   NodeCursor cursor(*request.graph);
@@ -32,6 +46,8 @@ CompileRequest lower(const CompileRequest& request) {
   lowered.graph = std::move(recorded.graph);
   for (at::Tensor& tensor : recorded.tensors) lowered.inputs.emplace_back(std::move(tensor));
   lowered.bound_inputs += recorded.tensors.size();
+  const graph::Graph* made[] = {lowered.graph.get()};
+  pass.finish(made);
   return lowered;
 }
 

@@ -8,6 +8,7 @@
 
 #include "aten/convert.h"
 #include "aten/match.h"
+#include "aten/operator_record.h"
 #include "aten/operators.h"
 #include "aten/plan.h"
 #include "backends/error.h"
@@ -135,7 +136,7 @@ class Converter {
     }
     check_overload(node, *made, schema);
     values_[&node] = made->outputs().vec();
-    if (op.hasTag(at::Tag::nondeterministic_seeded)) {
+    if (aten::operator_record(op).is_random) {
       random_.insert(random_.end(), made->outputs().begin(), made->outputs().end());
     }
   }

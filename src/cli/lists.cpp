@@ -31,18 +31,22 @@ int logs(bool json) {
 
 int passes(bool json) {
   auto list = nlohmann::json::array();
-  std::vector<std::vector<std::string>> rows;
+  std::vector<std::vector<std::string>> rows = {{"pass", "room", "", "what it does"}};
   for (const graph::Pass& pass : graph::all_passes()) {
-    list.push_back({{"name", pass.name}, {"description", pass.description}});
-    rows.push_back({std::string(pass.name), std::string(pass.description)});
+    list.push_back({{"name", pass.name},
+                    {"room", pass.room},
+                    {"required", pass.is_required},
+                    {"description", pass.description}});
+    rows.push_back({std::string(pass.name), std::string(pass.room),
+                    pass.is_required ? "required" : "", std::string(pass.description)});
   }
   if (json) {
     std::printf("%s\n", list.dump(2).c_str());
   } else {
     std::printf("%s", table(rows).c_str());
     std::printf(
-        "\nASSAY_DISABLE_PASSES=a,b switches passes off; ASSAY_PASS_LIMIT=N stops after N "
-        "rewrites.\n");
+        "\nASSAY_DISABLE_PASSES=a,b switches passes off that are not required; ASSAY_PASS_LIMIT=N "
+        "stops after N rewrites.\n");
   }
   return 0;
 }

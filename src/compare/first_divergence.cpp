@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "assay/error.h"
+#include "aten/operator_record.h"
 #include "aten/rng_state.h"
 #include "aten/runner.h"
 #include "compare/fp64.h"
@@ -33,12 +34,6 @@ bool holds_tensors(const Value& value) {
   bool found = false;
   for_each_tensor(value, [&](const Tensor&) { found = true; });
   return found;
-}
-
-// What is in the memory it gives nobody knows.
-bool gives_unset_memory(const Node& node) {
-  const std::string_view name = node.target().base_name();
-  return name.starts_with("empty") || name.starts_with("new_empty");
 }
 
 // A suspect, whatever it is: which values it wants for a node, and what it makes of them.
@@ -166,7 +161,8 @@ class Search {
     const bool has_tensors = holds_tensors(value) || std::ranges::any_of(live, [](const Value& v) {
                                return holds_tensors(v);
                              });
-    if (!is_known || !has_tensors || gives_unset_memory(node)) return std::nullopt;
+    if (!is_known || !has_tensors || aten::operator_record(node).is_uninitialized)
+      return std::nullopt;
 
     std::vector<Value> copies = clone_inputs_retaining_gradness(before);
     copies.erase(copies.begin(), copies.begin() + static_cast<std::ptrdiff_t>(own));

@@ -11,6 +11,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "aten/facts.h"
+#include "aten/operator_record.h"
 #include "compare/models.h"
 #include "compare/tensor_trees.h"
 
@@ -40,19 +42,6 @@ c10::ScalarType widened(c10::ScalarType dtype) {
     default:
       return dtype;
   }
-}
-
-// Draws numbers whose stream depends on the dtype they are drawn in.
-bool is_random(const Node& node) {
-  return is_one_of(node.target().base_name(),
-                   {"rand", "randn", "rand_like", "randn_like", "normal", "new_rand", "new_randn"});
-}
-
-// Gives the default dtype if none is asked for.
-bool is_float_factory(const Node& node) {
-  return node.op() == graph::Op::call_function &&
-         is_one_of(node.target().base_name(), {"zeros", "ones", "empty", "eye", "empty_strided",
-                                               "linspace", "logspace", "empty_permuted"});
 }
 
 // Takes a dtype that is no dtype of its result: the same bits under another dtype, or a mode that
@@ -101,7 +90,7 @@ class Cast {
     } else if (node.op() == graph::Op::call_method &&
                is_one_of(node.target().name(), {"float", "half", "bfloat16"})) {
       node.set_target("double");
-    } else if (node.is_call() && is_random(node)) {
+    } else if (aten::operator_record(node).draws_floats) {
       cast_random(node);
     } else if (node.is_call() && !keeps_its_dtypes(node)) {
       cast_arguments(node);
@@ -139,7 +128,7 @@ class Cast {
       kwargs.push_back({argument.name, cast_dtypes(argument.value)});
     }
     node.set_arguments(std::move(args), std::move(kwargs));
-    if (is_float_factory(node) && keyword(node, "dtype") == nullptr &&
+    if (aten::operator_record(node).is_float_factory && keyword(node, "dtype") == nullptr &&
         keyword(node, "out") == nullptr) {
       add_keyword(node, c10::ScalarType::Double);
     }
@@ -162,6 +151,11 @@ class Cast {
 
   std::unique_ptr<Graph> graph_;
 };
+
+const graph::RegisterPass registered({.name = "fp64",
+                                      .room = "compare",
+                                      .description = "makes a copy of a program in float64",
+                                      .is_required = true});
 
 // Tensors that share memory share it again; one that is given twice is one again.
 class TensorCast {
@@ -198,7 +192,14 @@ class TensorCast {
 
 }  // namespace
 
-std::unique_ptr<Graph> cast_graph_to_fp64(const Graph& graph) { return Cast(graph).run(); }
+std::unique_ptr<Graph> cast_graph_to_fp64(const Graph& graph) {
+  graph::Pipeline pipeline(aten::pass_options_for(graph));
+
+  // Alone: what judges the other results must not go through a pass that may be wrong.
+  return pipeline.make(
+      "fp64", [&] { return Cast(graph).run(); },
+      [](const std::unique_ptr<Graph>& cast) { return std::vector<const Graph*>{cast.get()}; });
+}
 
 std::vector<Value> cast_inputs_to_fp64(const std::vector<Value>& inputs) {
   TensorCast cast;

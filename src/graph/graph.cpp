@@ -26,25 +26,6 @@ const char* to_string(Op op) {
   throw InternalError("unknown op");
 }
 
-namespace {
-
-constexpr std::string_view kOperatorPrefix = "torch.ops.";
-
-bool names_operator(std::string_view name) {
-  return name.starts_with(kOperatorPrefix) && std::ranges::count(name, '.') == 4;
-}
-
-}  // namespace
-
-Target::Target(std::string name) : name_(std::move(name)), is_operator_(names_operator(name_)) {}
-
-std::string_view Target::base_name() const {
-  std::string_view rest = name_;
-  if (is_operator_) rest = rest.substr(0, rest.rfind('.'));
-  const auto dot = rest.rfind('.');
-  return dot == std::string_view::npos ? rest : rest.substr(dot + 1);
-}
-
 void Node::add_uses() {
   for_each_input([this](Node& input) { input.users_.push_back(this); });
 }
@@ -122,7 +103,7 @@ Node& Graph::append(Op op, std::string_view name, Target target) {
   const auto before = insert_before_ != nullptr ? insert_before_->position_ : nodes_.end();
   const std::string_view wish = name.empty() ? target.base_name() : name;
   std::string unique = unique_name(wish);
-  auto position = nodes_.emplace(before, Node::Key(), op, std::move(unique), std::move(target));
+  auto position = nodes_.emplace(before, Node::Key(), op, std::move(unique), target);
   position->position_ = position;
   by_name_.emplace(position->name_, &*position);
   return *position;
@@ -130,24 +111,24 @@ Node& Graph::append(Op op, std::string_view name, Target target) {
 
 Node& Graph::placeholder(std::string_view name, std::string parameter) {
   std::string target = parameter.empty() ? std::string(name) : std::move(parameter);
-  return append(Op::placeholder, name, Target(std::move(target)));
+  return append(Op::placeholder, name, Target(target));
 }
 
 Node& Graph::get_attr(std::string attribute, std::string_view name) {
   std::string wish = name.empty() ? attribute : std::string(name);
-  return append(Op::get_attr, wish, Target(std::move(attribute)));
+  return append(Op::get_attr, wish, Target(attribute));
 }
 
 Node& Graph::call_function(Target target, std::vector<Argument> args,
                            std::vector<NamedArgument> kwargs, std::string_view name) {
-  Node& node = append(Op::call_function, name, std::move(target));
+  Node& node = append(Op::call_function, name, target);
   node.set_arguments(std::move(args), std::move(kwargs));
   return node;
 }
 
 Node& Graph::call_method(std::string method, std::vector<Argument> args,
                          std::vector<NamedArgument> kwargs, std::string_view name) {
-  Node& node = append(Op::call_method, name, Target(std::move(method)));
+  Node& node = append(Op::call_method, name, Target(method));
   node.set_arguments(std::move(args), std::move(kwargs));
   return node;
 }
@@ -155,7 +136,7 @@ Node& Graph::call_method(std::string method, std::vector<Argument> args,
 Node& Graph::call_module(std::string module, std::vector<Argument> args,
                          std::vector<NamedArgument> kwargs, std::string_view name) {
   std::string wish = name.empty() ? module : std::string(name);
-  Node& node = append(Op::call_module, wish, Target(std::move(module)));
+  Node& node = append(Op::call_module, wish, Target(module));
   node.set_arguments(std::move(args), std::move(kwargs));
   return node;
 }

@@ -15,6 +15,7 @@
 
 #include "graph/argument.h"
 #include "graph/meta.h"
+#include "graph/target.h"
 
 namespace assay::graph {
 
@@ -24,25 +25,6 @@ class Graph;
 enum class Op { placeholder, get_attr, call_function, call_method, call_module, output };
 
 const char* to_string(Op op);
-
-/// What a node calls (or, for a placeholder, the parameter's name; for get_attr, the attribute's).
-class Target {
- public:
-  Target(std::string name);  // NOLINT: a target is written as its name
-  Target(const char* name) : Target(std::string(name)) {}  // NOLINT
-
-  const std::string& name() const { return name_; }
-  /// True for an operator by its full name: `torch.ops.<namespace>.<name>.<overload>`.
-  bool is_operator() const { return is_operator_; }
-  /// The last part of the dotted name, or for an operator its base name: `relu`.
-  std::string_view base_name() const;
-
-  bool operator==(const Target& other) const { return name_ == other.name_; }
-
- private:
-  std::string name_;
-  bool is_operator_;
-};
 
 class Node {
  public:
@@ -61,7 +43,7 @@ class Node {
     return op_ == Op::call_function && target_.name() == function;
   }
 
-  void set_target(Target target) { target_ = std::move(target); }
+  void set_target(Target target) { target_ = target; }
   void set_arguments(std::vector<Argument> args, std::vector<NamedArgument> kwargs = {});
   /// Makes every user of this node use `replacement` instead.
   void replace_all_uses_with(Node& replacement);
@@ -80,7 +62,7 @@ class Node {
     Key() = default;
   };
   Node(Key, Op op, std::string name, Target target)
-      : op_(op), name_(std::move(name)), target_(std::move(target)) {}
+      : op_(op), name_(std::move(name)), target_(target) {}
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 

@@ -233,8 +233,7 @@ class ForwardReader {
 
   Node& call_function(std::string function, std::vector<Argument> args,
                       std::vector<NamedArgument> kwargs, std::string_view name) {
-    Node& node =
-        graph_.call_function(Target(std::move(function)), std::move(args), std::move(kwargs), name);
+    Node& node = graph_.call_function(Target(function), std::move(args), std::move(kwargs), name);
     finish(node);
     return node;
   }

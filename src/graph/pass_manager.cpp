@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <mutex>
+#include <tuple>
 
 #include "assay/error.h"
-#include "graph/passes/passes.h"
 #include "graph/print.h"
 #include "observe/observe.h"
 
@@ -13,11 +14,41 @@ namespace assay::graph {
 
 namespace {
 
-constexpr Pass kPasses[] = {
-    {"dead_code", "removes calls whose result nobody uses", remove_dead_code},
-    {"common_subexpressions", "computes equal expressions once", merge_common_subexpressions},
-    {"noops", "removes views that change nothing", remove_noops},
+// The passes of all rooms. Most are added before main(), those of a plug-in when it is loaded.
+class Registry {
+ public:
+  static Registry& instance() {
+    static Registry& registry = *new Registry;
+    return registry;
+  }
+
+  void add(const Pass& pass) {
+    internal_check(!find(pass.name), "two passes have the same name");
+    const std::scoped_lock lock(mutex_);
+    passes_.push_back(pass);
+  }
+
+  std::optional<Pass> find(std::string_view name) {
+    const std::scoped_lock lock(mutex_);
+    const auto found = std::ranges::find(passes_, name, &Pass::name);
+    return found == passes_.end() ? std::nullopt : std::optional<Pass>(*found);
+  }
+
+  std::vector<Pass> all() {
+    const std::scoped_lock lock(mutex_);
+    return passes_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<Pass> passes_;
 };
+
+Pass find_pass(std::string_view name) {
+  const auto found = Registry::instance().find(name);
+  if (!found) throw InternalError("there is no pass '" + std::string(name) + "'");
+  return *found;
+}
 
 void check(const Graph& graph, const Pass& pass, const VerifyOptions& options) {
   const auto problems = find_problems(graph, options);
@@ -27,9 +58,50 @@ void check(const Graph& graph, const Pass& pass, const VerifyOptions& options) {
   throw InternalError(text);
 }
 
+std::shared_ptr<std::atomic<std::int64_t>> applications_of_process() {
+  static const auto counter = std::make_shared<std::atomic<std::int64_t>>(0);
+  return counter;
+}
+
 }  // namespace
 
-std::span<const Pass> all_passes() { return kPasses; }
+bool PassContext::may_apply() {
+  if (!is_required_) {
+    std::int64_t made = options_.applications->load();
+    do {
+      if (made >= options_.application_limit) return false;
+    } while (!options_.applications->compare_exchange_weak(made, made + 1));
+  }
+  ++own_applications_;
+  return true;
+}
+
+RegisterPass::RegisterPass(const Pass& pass) { Registry::instance().add(pass); }
+
+std::vector<Pass> all_passes() {
+  std::vector<Pass> passes = Registry::instance().all();
+  std::ranges::sort(passes, {}, [](const Pass& pass) { return std::tie(pass.room, pass.name); });
+  return passes;
+}
+
+void disable_pass(PassOptions& options, std::string_view name) {
+  std::string optional;
+  for (const Pass& pass : all_passes()) {
+    if (!pass.is_required) optional += (optional.empty() ? "" : ", ") + std::string(pass.name);
+  }
+  const auto found = Registry::instance().find(name);
+  if (!found) {
+    throw UserError("there is no pass '" + std::string(name) + "' to disable",
+                    "the passes that can be disabled are " + optional);
+  }
+  if (found->is_required) {
+    throw UserError("the pass '" + std::string(name) +
+                        "' is required: nothing can be compiled without it, so it cannot be "
+                        "disabled",
+                    "the passes that can be disabled are " + optional);
+  }
+  options.disabled.emplace(name);
+}
 
 void read_environment(PassOptions& options) {
   if (const char* disabled = std::getenv("ASSAY_DISABLE_PASSES")) {
@@ -37,15 +109,7 @@ void read_environment(PassOptions& options) {
       const auto comma = std::min(rest.find(','), rest.size());
       const std::string_view name = rest.substr(0, comma);
       rest.remove_prefix(std::min(comma + 1, rest.size()));
-      if (name.empty()) continue;
-      if (std::ranges::find(kPasses, name, &Pass::name) == std::end(kPasses)) {
-        std::string known;
-        for (const Pass& pass : kPasses)
-          known += (known.empty() ? "" : ", ") + std::string(pass.name);
-        throw UserError("ASSAY_DISABLE_PASSES: there is no pass '" + std::string(name) + "'",
-                        "the passes are " + known);
-      }
-      options.disabled.emplace(name);
+      if (!name.empty()) disable_pass(options, name);
     }
   }
   if (const char* limit = std::getenv("ASSAY_PASS_LIMIT")) {
@@ -55,39 +119,55 @@ void read_environment(PassOptions& options) {
     if (error != std::errc() || end != text.data() + text.size() || options.application_limit < 0) {
       throw UserError("ASSAY_PASS_LIMIT: expected a number, found '" + std::string(text) + "'");
     }
+    options.applications = applications_of_process();
   }
 }
 
-std::vector<PassRecord> run_passes(Graph& graph, std::span<const Pass> passes,
-                                   const PassOptions& options) {
-  std::vector<PassRecord> records;
-  std::int64_t applications = 0;
-  for (const Pass& pass : passes) {
-    PassRecord& record = records.emplace_back();
-    record.name = pass.name;
-    if (options.disabled.contains(pass.name)) {
-      record.was_disabled = true;
-      continue;
-    }
-    const observe::Phase phase(pass.name, observe::Component::pass_manager);
-    PassContext context(options.facts, applications, options.application_limit);
-    pass.run(graph, context);
-    record.applications = context.applications();
-    check(graph, pass, options.verify);
-    if (record.applications > 0) {
-      observe::event(observe::Kind::pass, observe::Component::pass_manager, observe::Level::info,
-                     [&](observe::Event& event) {
-                       event.name = pass.name;
-                       event.field("applications", record.applications);
-                       event.field("nodes", static_cast<std::int64_t>(graph.size()));
-                     });
-      observe::artifact(observe::Artifact::passes, [&] {
-        return "after " + record.name + " (" + std::to_string(record.applications) +
-               " rewrites)\n" + print(graph);
-      });
-    }
+RunningPass::RunningPass(std::string_view name, const PassOptions& options, Timing timing)
+    : pass_(find_pass(name)),
+      options_(options),
+      is_enabled_(pass_.is_required || !options.disabled.contains(name)),
+      context_(options, pass_.is_required) {
+  if (is_enabled_ && timing == Timing::own) {
+    phase_.emplace(pass_.name, observe::Component::pass_manager);
   }
-  return records;
+}
+
+void RunningPass::start_required() {
+  internal_check(pass_.is_required, "a step whose result is needed is a required pass");
+  context_.may_apply();
+}
+
+PassRecord RunningPass::finish(std::span<const Graph* const> graphs) {
+  PassRecord record{std::string(pass_.name), context_.applications(), !is_enabled_};
+  if (is_enabled_) {
+    for (const Graph* graph : graphs) check(*graph, pass_, options_.verify);
+  }
+  phase_.reset();
+  if (record.applications == 0) return record;
+  std::int64_t nodes = 0;
+  for (const Graph* graph : graphs) nodes += static_cast<std::int64_t>(graph->size());
+  observe::event(observe::Kind::pass, observe::Component::pass_manager, observe::Level::info,
+                 [&](observe::Event& event) {
+                   event.name = pass_.name;
+                   event.field("applications", record.applications);
+                   event.field("nodes", nodes);
+                 });
+  observe::artifact(observe::Artifact::passes, [&] {
+    std::string text = "after " + record.name + " (" + std::to_string(record.applications) +
+                       (record.applications == 1 ? " rewrite)" : " rewrites)");
+    for (const Graph* graph : graphs) text += "\n" + print(*graph);
+    return text;
+  });
+  return record;
+}
+
+void Pipeline::run(std::string_view pass, Graph& graph) {
+  RunningPass running(pass, options_);
+  internal_check(running.pass().rewrite != nullptr, "the pass rewrites a graph in place");
+  if (running.is_enabled()) running.pass().rewrite(graph, running.context());
+  const Graph* graphs[] = {&graph};
+  records_.push_back(running.finish(graphs));
 }
 
 }  // namespace assay::graph

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <map>
 
-#include "aten/facts.h"
+#include "aten/operator_record.h"
 #include "repro/write.h"
 
 namespace assay::repro {
@@ -80,13 +80,6 @@ class Taker {
   std::map<const c10::StorageImpl*, std::size_t> known_;
 };
 
-// Their schemas say that nothing is written, but running statistics are.
-bool keeps_statistics(const graph::Node& node) {
-  const std::string_view name = node.target().base_name();
-  return name.find("batch_norm") != std::string_view::npos ||
-         name.find("instance_norm") != std::string_view::npos;
-}
-
 }  // namespace
 
 Snapshot take_snapshot(const graph::Graph& graph, const std::vector<Value>& inputs, bool copies) {
@@ -132,7 +125,7 @@ Snapshot snapshot_of_metadata(const graph::Graph& graph) {
 
 bool may_change_inputs(const graph::Graph& graph) {
   return std::ranges::any_of(graph.nodes(), [](const graph::Node& node) {
-    return node.is_call() && (!aten::is_pure(node) || keeps_statistics(node));
+    return node.is_call() && aten::operator_record(node).may_write();
   });
 }
 

@@ -42,9 +42,14 @@ def test_logs_lists_every_name() -> None:
 def test_passes_lists_every_pass() -> None:
     text = assay("passes").out
     passes = assay("passes", "--json").json()
-    assert "dead_code" in [entry["name"] for entry in passes]
+    found = {entry["name"]: entry for entry in passes}
+    assert found["dead_code"]["room"] == "graph"
+    assert found["decompositions"]["required"] is False
+    assert found["partition_min_cut"]["required"] is True
+    assert {entry["room"] for entry in passes} == {"autograd", "backends", "compare", "graph"}
     for entry in passes:
         assert f"  {entry['name']} " in text
+        assert entry["room"] in text
         assert entry["description"] in text
     assert "ASSAY_DISABLE_PASSES" in text
 

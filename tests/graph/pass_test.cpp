@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
+
 #include "assay/error.h"
 #include "aten/facts.h"
 #include "graph/parse.h"
@@ -14,8 +17,16 @@ std::unique_ptr<Graph> graph_of(const std::string& parameters, const std::string
                body);
 }
 
+std::vector<PassRecord> run_all(Graph& graph, const PassOptions& options) {
+  Pipeline pipeline(options);
+  for (const char* pass : {"dead_code", "common_subexpressions", "noops"}) {
+    pipeline.run(pass, graph);
+  }
+  return pipeline.records();
+}
+
 std::string body_after(Graph& graph, const PassOptions& options = aten::pass_options()) {
-  run_passes(graph, all_passes(), options);
+  run_all(graph, options);
   PrintOptions plain;
   plain.metadata = plain.releases = false;
   const std::string text = print(graph, plain);
@@ -60,6 +71,34 @@ TEST(Passes, NothingIsMergedAcrossAMutation) {
   EXPECT_EQ(body_after(*graph), body);
 }
 
+TEST(Passes, RandomNumbersInBetweenDoNotMatter) {
+  auto graph = graph_of("x",
+                        "        a = torch.ops.aten.sin.default(x)\n"
+                        "        r = torch.ops.aten.bernoulli.default(x)\n"
+                        "        s = torch.ops.aten.bernoulli.default(x)\n"
+                        "        b = torch.ops.aten.sin.default(x)\n"
+                        "        c = torch.ops.aten.add.Tensor(a, b)\n"
+                        "        return (c, r, s)\n");
+  EXPECT_EQ(body_after(*graph),
+            "        a = torch.ops.aten.sin.default(x)\n"
+            "        r = torch.ops.aten.bernoulli.default(x)\n"
+            "        s = torch.ops.aten.bernoulli.default(x)\n"
+            "        c = torch.ops.aten.add.Tensor(a, a)\n"
+            "        return (c, r, s)\n");
+}
+
+TEST(Passes, NothingIsMergedAcrossAnUpdateOfStatistics) {
+  const std::string body =
+      "        a = torch.ops.aten.sin.default(m)\n"
+      // It writes to m and v, though its schema does not say so.
+      "        n = torch.ops.aten.native_batch_norm.default(x, None, None, m, v, True, 0.1, 0.1)\n"
+      "        b = torch.ops.aten.sin.default(m)\n"
+      "        c = torch.ops.aten.add.Tensor(a, b)\n"
+      "        return (c,)\n";
+  auto graph = graph_of("x, m, v", body);
+  EXPECT_EQ(body_after(*graph), body);
+}
+
 TEST(Passes, TwoResultsStayTwoTensors) {
   const std::string body =
       "        a = torch.ops.aten.sin.default(x)\n"
@@ -90,7 +129,7 @@ TEST(Passes, ASwitchTurnsOneOff) {
                         "        return (x,)\n");
   PassOptions options = aten::pass_options();
   options.disabled = {"dead_code"};
-  const auto records = run_passes(*graph, all_passes(), options);
+  const auto records = run_all(*graph, options);
   EXPECT_TRUE(records[0].was_disabled);
   EXPECT_EQ(graph->size(), 3U);
 }
@@ -105,7 +144,7 @@ TEST(Passes, TheLimitStopsAtTheNthRewrite) {
     auto graph = graph_of("x", body);
     PassOptions options = aten::pass_options();
     options.application_limit = limit;
-    run_passes(*graph, all_passes(), options);
+    run_all(*graph, options);
     EXPECT_EQ(graph->size(), 5U - static_cast<std::size_t>(std::min<std::int64_t>(limit, 3)));
   }
 }
@@ -124,6 +163,54 @@ TEST(Passes, EnvironmentSwitches) {
   unsetenv("ASSAY_PASS_LIMIT");
 }
 
+TEST(Passes, TheLimitOfTheEnvironmentCountsForTheWholeProcess) {
+  const std::string body =
+      "        a = torch.ops.aten.sin.default(x)\n"
+      "        b = torch.ops.aten.cos.default(x)\n"
+      "        return (x,)\n";
+  setenv("ASSAY_PASS_LIMIT", "3", 1);
+  auto first = graph_of("x", body);
+  auto second = graph_of("x", body);
+  auto third = graph_of("x", body);
+  for (Graph* graph : {first.get(), second.get(), third.get()}) {
+    run_all(*graph, aten::pass_options());
+  }
+  unsetenv("ASSAY_PASS_LIMIT");
+  EXPECT_EQ(first->size(), 2U);
+  EXPECT_EQ(second->size(), 3U);
+  EXPECT_EQ(third->size(), 4U);
+}
+
+TEST(Passes, ARequiredPassCannotBeDisabled) {
+  setenv("ASSAY_DISABLE_PASSES", "partition_min_cut", 1);
+  try {
+    aten::pass_options();
+    FAIL();
+  } catch (const UserError& error) {
+    EXPECT_NE(std::string(error.what()).find("'partition_min_cut' is required"), std::string::npos)
+        << error.what();
+  }
+  unsetenv("ASSAY_DISABLE_PASSES");
+}
+
+TEST(Passes, ComeFromEveryRoom) {
+  std::set<std::pair<std::string_view, std::string_view>> names;
+  for (const Pass& pass : all_passes()) {
+    EXPECT_FALSE(pass.description.empty()) << pass.name;
+    names.emplace(pass.room, pass.name);
+  }
+  const std::set<std::pair<std::string_view, std::string_view>> expected = {
+      {"graph", "dead_code"},
+      {"graph", "common_subexpressions"},
+      {"graph", "noops"},
+      {"autograd", "decompositions"},
+      {"autograd", "partition_default"},
+      {"autograd", "partition_min_cut"},
+      {"backends", "lower"},
+      {"compare", "fp64"}};
+  EXPECT_TRUE(std::ranges::includes(names, expected)) << testing::PrintToString(names);
+}
+
 void break_the_graph(Graph& graph, PassContext& context) {
   context.may_apply();
   Node& first = *std::next(graph.nodes().begin());
@@ -131,15 +218,23 @@ void break_the_graph(Graph& graph, PassContext& context) {
 }
 
 TEST(Passes, ABrokenGraphIsNoticedAtOnce) {
+  static const RegisterPass registered({.name = "broken_for_a_test",
+                                        .room = "graph",
+                                        .description = "breaks the graph",
+                                        .rewrite = break_the_graph});
   auto graph = graph_of("x", "        a = torch.ops.aten.sin.default(x)\n        return (a,)\n");
-  const Pass broken{"broken", "breaks the graph", break_the_graph};
   try {
-    run_passes(*graph, {&broken, 1}, {});
+    Pipeline({}).run("broken_for_a_test", *graph);
     FAIL();
   } catch (const InternalError& error) {
-    EXPECT_NE(std::string(error.what()).find("the pass 'broken' left a broken graph"),
+    EXPECT_NE(std::string(error.what()).find("the pass 'broken_for_a_test' left a broken graph"),
               std::string::npos);
   }
+}
+
+TEST(Passes, AnUnknownPassIsABug) {
+  auto graph = graph_of("x", "        return (x,)\n");
+  EXPECT_THROW(Pipeline({}).run("dead_cod", *graph), InternalError);
 }
 
 }  // namespace

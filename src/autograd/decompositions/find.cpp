@@ -5,10 +5,16 @@
 
 #include "assay/error.h"
 #include "autograd/decompositions/tables.h"
+#include "graph/pass_manager.h"
 
 namespace assay::autograd {
 
 namespace {
+
+const graph::RegisterPass registered(
+    {.name = "decompositions",
+     .room = "autograd",
+     .description = "makes operators of simpler ones while a program is traced"});
 
 bool by_name(const Decomposition& left, const Decomposition& right) { return left.op < right.op; }
 

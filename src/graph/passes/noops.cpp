@@ -1,23 +1,11 @@
+#include "graph/passes/noops.h"
+
 #include <algorithm>
 #include <string_view>
-
-#include "graph/passes/passes.h"
 
 namespace assay::graph {
 
 namespace {
-
-bool is_view(const Node& node) {
-  if (node.op() != Op::call_function || !node.target().is_operator()) return false;
-  constexpr std::string_view kViews[] = {
-      "torch.ops.aten.view.default",    "torch.ops.aten._unsafe_view.default",
-      "torch.ops.aten.expand.default",  "torch.ops.aten.permute.default",
-      "torch.ops.aten.slice.Tensor",    "torch.ops.aten.alias.default",
-      "torch.ops.aten.squeeze.dims",    "torch.ops.aten.transpose.int",
-      "torch.ops.aten.reshape.default", "torch.ops.aten.detach.default",
-  };
-  return std::ranges::find(kViews, node.target().name()) != std::end(kViews);
-}
 
 // A permutation of equal sizes has equal metadata too; its order must be the identity.
 bool keeps_order(const Node& node) {
@@ -52,21 +40,21 @@ bool keeps_offset(const Node& node) {
 bool is_matrix_transpose(const Node& node) { return node.calls("torch.ops.aten.t.default"); }
 
 // What the node is another name of: its argument, or for `x.t().t()` the `x`.
-Node* same_value(const Node& node) {
+Node* same_value(const Node& node, const FactsOf& facts) {
   if (node.args().empty()) return nullptr;
   Node* input = node.args()[0].node();
   if (input == nullptr) return nullptr;
   if (is_matrix_transpose(node)) {
     return is_matrix_transpose(*input) ? input->args()[0].node() : nullptr;
   }
-  if (!is_view(node) || !keeps_order(node) || !keeps_offset(node)) return nullptr;
+  if (!facts(node).keeps_elements || !keeps_order(node) || !keeps_offset(node)) return nullptr;
   return input;
 }
 
 }  // namespace
 
-Node* noop_source(const Node& node) {
-  Node* source = same_value(node);
+Node* noop_source(const Node& node, const FactsOf& facts) {
+  Node* source = same_value(node, facts);
   if (source == nullptr) return nullptr;
   const TensorMeta* before = source->meta.value.tensor();
   const TensorMeta* after = node.meta.value.tensor();
@@ -74,12 +62,14 @@ Node* noop_source(const Node& node) {
   return source;
 }
 
+namespace {
+
 void remove_noops(Graph& graph, PassContext& context) {
   for (auto position = graph.nodes().begin(); position != graph.nodes().end();) {
     Node& node = *position++;
-    Node* source = noop_source(node);
-    if (source == nullptr || !context.facts().is_pure(node)) continue;
-    // A returned view is another tensor object than its base: keep it.
+    Node* source = noop_source(node, context.facts());
+    if (source == nullptr || !context.facts(node).is_pure) continue;
+    // A returned view is a different tensor object than its base: keep it.
     const bool is_returned = std::ranges::any_of(
         node.users(), [](const Node* user) { return user->op() == Op::output; });
     if (is_returned || !context.may_apply()) continue;
@@ -87,5 +77,12 @@ void remove_noops(Graph& graph, PassContext& context) {
     graph.erase(node);
   }
 }
+
+const RegisterPass registered({.name = "noops",
+                               .room = "graph",
+                               .description = "removes views that change nothing",
+                               .rewrite = remove_noops});
+
+}  // namespace
 
 }  // namespace assay::graph
