@@ -164,11 +164,17 @@ class Trace {
   // ---- forward ----
 
   void run_forward() {
-    for (TracedPrimal& primal : primals_) make_changeable(primal);
+    for (std::size_t i = 0; i < primals_.size(); ++i) {
+      make_changeable(primals_[i], joint_.primals[i].shared.has_value());
+    }
     std::vector<Tensor> arguments;
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       inputs_[i].argument = make_argument(i);
       arguments.push_back(inputs_[i].argument);
+    }
+    for (std::size_t i = 0; i < primals_.size(); ++i) {
+      recorder_->overlapping_writes().add_input(primals_[i].changeable,
+                                                joint_.primals[i].shared.has_value());
     }
     {
       const c10::AutoGradMode keep_mode(c10::GradMode::is_enabled());
@@ -195,8 +201,10 @@ class Trace {
                                  input.given.storage_offset() - begin);
   }
 
-  void make_changeable(TracedPrimal& primal) {
+  void make_changeable(TracedPrimal& primal, bool is_shared) {
     primal.changeable = primal.leaf;
+    // as_strided counts from where the storage begins, which is where a copy begins.
+    if (is_shared) primal.changeable = primal.leaf.clone();
     if (primal.leaf.requires_grad()) {
       const c10::AutoGradMode grad(true);
       // A copy has other strides only where elements share memory, and those nobody can change.
@@ -456,7 +464,9 @@ class Trace {
 
   void clean_up() {
     // In a graph that changes nothing a copy of a primal is the primal.
-    for (const TracedPrimal& primal : primals_) {
+    for (std::size_t i = 0; i < primals_.size(); ++i) {
+      const TracedPrimal& primal = primals_[i];
+      if (joint_.primals[i].shared) continue;  // its inputs are places in the copy
       if (primal.initial == primal.placeholder || primal.initial->target().base_name() != "clone") {
         continue;
       }
