@@ -4,6 +4,7 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/empty_strided.h>
 #include <c10/core/GradMode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
@@ -95,6 +96,8 @@ struct RunCompiled : torch::autograd::Function<RunCompiled> {
     variable_list outputs;
     {
       const at::AutoDispatchBelowADInplaceOrView below;
+      const c10::impl::ExcludeDispatchKeyGuard casts_are_in_the_graph(
+          c10::autocast_dispatch_keyset);
       outputs = state->forward(primals.vec());
       const std::size_t count = state->joint.forward_outputs;
       variable_list saved(
@@ -126,6 +129,8 @@ struct RunCompiled : torch::autograd::Function<RunCompiled> {
     {
       const c10::AutoGradMode no_grad(false);
       const at::AutoDispatchBelowADInplaceOrView below;
+      const c10::impl::ExcludeDispatchKeyGuard casts_are_in_the_graph(
+          c10::autocast_dispatch_keyset);
       for (std::size_t i = 0; i < state.joint.tangents.size(); ++i) {
         inputs.push_back(with_strides(gradients[state.joint.tangents[i]], state.tangents[i]));
       }
@@ -269,6 +274,7 @@ std::vector<Tensor> Program::run(const std::vector<Tensor>& inputs) const {
   } else {
     const c10::AutoGradMode no_grad(false);
     const at::AutoDispatchBelowADInplaceOrView below;
+    const c10::impl::ExcludeDispatchKeyGuard casts_are_in_the_graph(c10::autocast_dispatch_keyset);
     values = state_->forward(primals);
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (state_->must_copy[i]) values[i] = values[i].clone();

@@ -37,10 +37,11 @@ namespace functional = at::functionalization::impl;
 
 // One primal while it is traced.
 struct TracedPrimal {
-  Tensor plain;  // the user's data, without history
-  Tensor leaf;   // the functional tensor that gradients are taken for
-  // What the program may change: the leaf itself, or if it requires a gradient a copy, since
-  // autograd lets no leaf be changed, nor a view of one.
+  Tensor plain;          // the user's data, without history
+  Tensor leaf;           // the functional tensor that gradients are taken for
+  bool is_leaf = false;  // for the user, too
+  // What the program may change. If the user's tensor has a history it is a copy, since autograd
+  // lets no leaf be changed, nor a view of one.
   Tensor changeable;
   Node* placeholder = nullptr;
   Node* initial = nullptr;  // the node of `changeable` before the program ran
@@ -152,6 +153,7 @@ class Trace {
         &recorder_->add_input("primals_" + std::to_string(primals_.size() + 1), made.plain);
     made.leaf = functional::to_functional_tensor(made.plain);
     if (tensor.requires_grad()) made.leaf.set_requires_grad(true);
+    made.is_leaf = tensor.is_leaf() && !tensor.is_view();
     primals_.push_back(std::move(made));
     Primal primal;
     primal.input = input;
@@ -205,7 +207,8 @@ class Trace {
     primal.changeable = primal.leaf;
     // as_strided counts from where the storage begins, which is where a copy begins.
     if (is_shared) primal.changeable = primal.leaf.clone();
-    if (primal.leaf.requires_grad()) {
+    // What is a leaf for the user stays one: autocast casts it once in a region.
+    if (primal.leaf.requires_grad() && !primal.is_leaf) {
       const c10::AutoGradMode grad(true);
       // A copy has other strides only where elements share memory, and those nobody can change.
       const Tensor copy = primal.leaf.clone();
