@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include "assay/error.h"
+#include "aten/autocast_regions.h"
 #include "aten/call.h"
 #include "aten/input_copies.h"
 #include "aten/operator_record.h"
@@ -43,9 +44,10 @@ struct RecordingScope {
 
 class FunctionCapture {
  public:
-  explicit FunctionCapture(const RecordCallsOptions& options) : options_(options) {
-    captured_.graph = std::make_unique<graph::Graph>(options.name);
-  }
+  explicit FunctionCapture(const RecordCallsOptions& options)
+      : options_(options),
+        captured_{std::make_unique<graph::Graph>(options.name), {}},
+        autocast_(*captured_.graph) {}
 
   RecordedCalls run(const Function& function, const std::vector<Value>& inputs) {
     const RestoreGeneratorScope keep_generator;
@@ -57,7 +59,6 @@ class FunctionCapture {
     const std::vector<Value> copies = copy_inputs(inputs);
     add_inputs(copies);
     recorded_grad_mode_ = c10::GradMode::is_enabled();
-    outer_autocast_ = recorded_autocast_ = AutocastState::current();
     const bool grad_mode = recorded_grad_mode_;
     bool leaves_grad_mode = grad_mode;
     Value result;
@@ -98,12 +99,13 @@ class FunctionCapture {
       throw TraceError("the program leaves gradients switched otherwise than it found them",
                        "use a guard (torch::NoGradGuard) inside the program");
     }
-    if (!(AutocastState::current() == outer_autocast_)) {
+    if (autocast_.is_inside()) {
       throw TraceError("the program leaves autocast switched otherwise than it found it",
                        "leave its regions before returning");
     }
     refuse_custom_functions(with_changed(result, copies), histories_);
     record_modes();
+    autocast_.leave();
     captured_.graph->set_output(to_argument(result));
     result = Value();
     copy_own_constants();
@@ -282,25 +284,9 @@ class FunctionCapture {
     return text;
   }
 
-  // Autocast regions of the program become calls that enter and leave them.
-  void record_autocast() {
-    const AutocastState now = AutocastState::current();
-    if (now == recorded_autocast_) return;
-    if (autocast_region_ != nullptr) {
-      captured_.graph->call_function("torch.amp.autocast_mode._exit_autocast", {autocast_region_});
-      autocast_region_ = nullptr;
-    }
-    if (!(now == outer_autocast_)) {
-      autocast_region_ =
-          &captured_.graph->call_function("torch.amp.autocast_mode._enter_autocast",
-                                          {"cpu", now.dtype, now.is_enabled, now.is_cache_enabled});
-    }
-    recorded_autocast_ = now;
-  }
-
   void record_modes() {
     record_grad_mode();
-    record_autocast();
+    autocast_.record();
   }
 
   void record_grad_mode() {
@@ -512,9 +498,7 @@ class FunctionCapture {
   std::vector<std::pair<Tensor, Tensor>> changed_;  // tensor, contents before
   std::vector<Gradient> gradients_;
   bool recorded_grad_mode_ = true;
-  AutocastState outer_autocast_;
-  AutocastState recorded_autocast_;
-  Node* autocast_region_ = nullptr;
+  AutocastRegions autocast_;
   std::optional<TraceError> refused_;
   /// Of inputs and captured tensors before the program did anything to them.
   std::vector<c10::intrusive_ptr<torch::autograd::Node>> histories_;

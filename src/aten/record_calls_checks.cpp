@@ -1,6 +1,5 @@
 #include "aten/record_calls_checks.h"
 
-#include <ATen/autocast_mode.h>
 #include <torch/csrc/autograd/node.h>
 #include <torch/csrc/autograd/variable.h>
 
@@ -66,11 +65,6 @@ void refuse_custom_functions(const Value& result,
     }
     for (const auto& edge : node->next_edges()) todo.push_back(edge.function.get());
   }
-}
-
-AutocastState AutocastState::current() {
-  return {at::autocast::is_autocast_enabled(at::kCPU), at::autocast::get_autocast_dtype(at::kCPU),
-          at::autocast::is_autocast_cache_enabled()};
 }
 
 }  // namespace assay::aten

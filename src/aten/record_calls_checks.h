@@ -1,8 +1,9 @@
 /// \file What capture has to look at besides operator calls: memory that was filled without one,
-/// derivatives that are code, the state of autocast. Used by aten/record_calls.cpp.
+/// and derivatives that are code. Used by aten/record_calls.cpp.
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 #include <c10/core/ScalarType.h>
 #include <torch/csrc/autograd/node.h>
 
@@ -23,15 +24,5 @@ bool has_pattern(const at::Tensor& tensor);
 /// are not the program's.
 void refuse_custom_functions(const Value& result,
                              const std::vector<c10::intrusive_ptr<torch::autograd::Node>>& known);
-
-/// Autocast on the CPU, as it is on this thread.
-struct AutocastState {
-  bool is_enabled = false;
-  c10::ScalarType dtype = c10::ScalarType::BFloat16;
-  bool is_cache_enabled = true;
-
-  static AutocastState current();
-  bool operator==(const AutocastState&) const = default;
-};
 
 }  // namespace assay::aten

@@ -14,6 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "aten/overlapping_writes.h"
 #include "graph/graph.h"
 
 namespace assay::aten {
@@ -49,6 +50,9 @@ class Recorder {
   void set_listener(std::function<void(graph::Node&)> listener) { listener_ = std::move(listener); }
   /// Called to describe where in the user's program a call stands; for messages.
   void set_where(std::function<std::string()> where) { where_ = std::move(where); }
+
+  /// Asked about every call of the program, before autograd sees it.
+  OverlappingWrites& overlapping_writes() { return overlapping_writes_; }
 
   /// Runs one operator call whose arguments are on `stack` and records it; used by the dispatch
   /// key.
@@ -90,6 +94,7 @@ class Recorder {
   std::unordered_map<const c10::TensorImpl*, Entry> entries_;
   std::vector<CapturedTensor> captures_;
   Replacement replacement_;
+  OverlappingWrites overlapping_writes_;
   std::function<void(graph::Node&)> listener_;
   std::function<std::string()> where_;
 };

@@ -1,6 +1,7 @@
 #include "aten/trace_keys.h"
 
 #include <ATen/Context.h>
+#include <ATen/core/enum_tag.h>
 
 #include <mutex>
 #include <string>
@@ -120,6 +121,34 @@ bool rewrite_zero_tensor(const c10::OperatorHandle& op, Stack& stack) {
   return true;
 }
 
+// Functionalization takes what `masked_fill` gives for the new value of the `self` of masked_fill_,
+// and cannot write it back through the views that led to `self` if its strides are not those of
+// `self`. copy_ keeps the strides. Pointwise operators do so by themselves.
+bool rewrite_write_to_view(const c10::OperatorHandle& op, Stack& stack) {
+  const std::string& name = op.operator_name().name;
+  const auto& parameters = op.schema().arguments();
+  if (!op.hasTag(at::Tag::inplace) || !name.ends_with('_') || name == "aten::copy_") return false;
+  if (op.hasTag(at::Tag::pointwise) || op.hasTag(at::Tag::inplace_view) ||
+      op.hasTag(at::Tag::nondeterministic_seeded)) {
+    return false;
+  }
+  const c10::IValue& self = *(stack.end() - static_cast<std::ptrdiff_t>(parameters.size()));
+  if (!self.isTensor() || self.toTensor().is_contiguous()) return false;
+  const auto functional = c10::Dispatcher::singleton().findSchema(
+      {name.substr(0, name.size() - 1), op.operator_name().overload_name});
+  if (!functional || functional->schema().arguments().size() != parameters.size()) return false;
+  static const c10::OperatorHandle copy =
+      c10::Dispatcher::singleton().findSchemaOrThrow("aten::copy_", "");
+  Stack own = take_arguments(op, stack);
+  Stack copied = {own[0]};
+  functional->callBoxed(own);
+  copied.push_back(own[0]);
+  copied.emplace_back(false);
+  copy.callBoxed(copied);
+  put_results(stack, copied);
+  return true;
+}
+
 bool is_recurrent(const c10::OperatorHandle& op) {
   const std::string& name = op.operator_name().name;
   return name == "aten::lstm" || name == "aten::gru" || name == "aten::rnn_tanh" ||
@@ -136,7 +165,11 @@ void see_above(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* s
     put_results(*stack, own);
     return;
   }
-  if (rewrite_dropout(op, *stack) || rewrite_zero_tensor(op, *stack)) return;
+  if (Recorder* recorder = Recorder::active()) recorder->overlapping_writes().refuse(op, *stack);
+  if (rewrite_dropout(op, *stack) || rewrite_zero_tensor(op, *stack) ||
+      rewrite_write_to_view(op, *stack)) {
+    return;
+  }
   if (is_recurrent(op)) {
     const WithoutMkldnn guard;
     op.redispatchBoxed(rest, stack);

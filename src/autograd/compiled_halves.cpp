@@ -4,6 +4,7 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/empty_strided.h>
 #include <c10/core/GradMode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <algorithm>
@@ -130,10 +131,16 @@ struct SavedForBackward : torch::CustomClassHolder {
   Values values;  // None where a tensor belongs
 };
 
+// A half runs below autograd, and its casts are in the graph: the caller's autocast is not for it.
+struct RunningHalfScope {
+  at::AutoDispatchBelowADInplaceOrView below;
+  c10::impl::ExcludeDispatchKeyGuard casts{c10::autocast_dispatch_keyset};
+};
+
 struct RunCompiled : torch::autograd::Function<RunCompiled> {
   static variable_list forward(AutogradContext* context, const std::shared_ptr<const State>& state,
                                at::TensorList primals) {
-    const at::AutoDispatchBelowADInplaceOrView below;
+    const RunningHalfScope running;
     Values inputs(primals.begin(), primals.end());
     Values results;
     state->forward->call(inputs, results);
@@ -177,7 +184,7 @@ struct RunCompiled : torch::autograd::Function<RunCompiled> {
     results.emplace_back();  // the state is not a tensor and has no gradient
     {
       const c10::AutoGradMode no_grad(false);
-      const at::AutoDispatchBelowADInplaceOrView below;
+      const RunningHalfScope running;
       Values inputs;
       auto next_tensor = tensors.begin();
       for (const c10::IValue& value : saved->values) {
@@ -306,7 +313,7 @@ c10::IValue make_view(const aten::GraphRunner& view, const c10::IValue& base, bo
 // Forward, without anything that remembers it for backward.
 Values run_inference(const State& state, Values primals) {
   const c10::AutoGradMode no_grad(false);
-  const at::AutoDispatchBelowADInplaceOrView below;
+  const RunningHalfScope running;
   Values values;
   state.forward->call(primals, values);
   for (std::size_t i = 0; i < values.size(); ++i) {

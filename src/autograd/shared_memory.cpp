@@ -4,6 +4,7 @@
 #include <string>
 
 #include "assay/error.h"
+#include "aten/memory_overlap.h"
 
 namespace assay::autograd {
 
@@ -32,12 +33,8 @@ SharedMemory shared_memory(const std::vector<at::Tensor>& inputs,
                            "requires a gradient or has another dtype",
                        "pass a clone of one of them");
     }
-    std::int64_t last = input.storage_offset();
-    for (std::int64_t d = 0; d < input.dim(); ++d) {
-      if (input.size(d) > 0) last += (input.size(d) - 1) * input.stride(d);
-    }
     begin = std::min(begin, input.storage_offset());
-    end = std::max(end, last + 1);
+    end = std::max(end, input.storage_offset() + aten::extent_of(input));
   }
   return {begin - first.storage_offset(), end - begin};
 }

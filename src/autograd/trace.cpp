@@ -37,10 +37,11 @@ namespace functional = at::functionalization::impl;
 
 // One primal while it is traced.
 struct TracedPrimal {
-  Tensor plain;  // the user's data, without history
-  Tensor leaf;   // the functional tensor that gradients are taken for
-  // What the program may change: the leaf itself, or if it requires a gradient a copy, since
-  // autograd lets no leaf be changed, nor a view of one.
+  Tensor plain;          // the user's data, without history
+  Tensor leaf;           // the functional tensor that gradients are taken for
+  bool is_leaf = false;  // for the user, too
+  // What the program may change. If the user's tensor has a history it is a copy, since autograd
+  // lets no leaf be changed, nor a view of one.
   Tensor changeable;
   Node* placeholder = nullptr;
   Node* initial = nullptr;  // the node of `changeable` before the program ran
@@ -152,6 +153,7 @@ class Trace {
         &recorder_->add_input("primals_" + std::to_string(primals_.size() + 1), made.plain);
     made.leaf = functional::to_functional_tensor(made.plain);
     if (tensor.requires_grad()) made.leaf.set_requires_grad(true);
+    made.is_leaf = tensor.is_leaf() && !tensor.is_view();
     primals_.push_back(std::move(made));
     Primal primal;
     primal.input = input;
@@ -164,11 +166,17 @@ class Trace {
   // ---- forward ----
 
   void run_forward() {
-    for (TracedPrimal& primal : primals_) make_changeable(primal);
+    for (std::size_t i = 0; i < primals_.size(); ++i) {
+      make_changeable(primals_[i], joint_.primals[i].shared.has_value());
+    }
     std::vector<Tensor> arguments;
     for (std::size_t i = 0; i < inputs_.size(); ++i) {
       inputs_[i].argument = make_argument(i);
       arguments.push_back(inputs_[i].argument);
+    }
+    for (std::size_t i = 0; i < primals_.size(); ++i) {
+      recorder_->overlapping_writes().add_input(primals_[i].changeable,
+                                                joint_.primals[i].shared.has_value());
     }
     {
       const c10::AutoGradMode keep_mode(c10::GradMode::is_enabled());
@@ -195,9 +203,12 @@ class Trace {
                                  input.given.storage_offset() - begin);
   }
 
-  void make_changeable(TracedPrimal& primal) {
+  void make_changeable(TracedPrimal& primal, bool is_shared) {
     primal.changeable = primal.leaf;
-    if (primal.leaf.requires_grad()) {
+    // as_strided counts from where the storage begins, which is where a copy begins.
+    if (is_shared) primal.changeable = primal.leaf.clone();
+    // What is a leaf for the user stays one: autocast casts it once in a region.
+    if (primal.leaf.requires_grad() && !primal.is_leaf) {
       const c10::AutoGradMode grad(true);
       // A copy has other strides only where elements share memory, and those nobody can change.
       const Tensor copy = primal.leaf.clone();
@@ -456,7 +467,9 @@ class Trace {
 
   void clean_up() {
     // In a graph that changes nothing a copy of a primal is the primal.
-    for (const TracedPrimal& primal : primals_) {
+    for (std::size_t i = 0; i < primals_.size(); ++i) {
+      const TracedPrimal& primal = primals_[i];
+      if (joint_.primals[i].shared) continue;  // its inputs are places in the copy
       if (primal.initial == primal.placeholder || primal.initial->target().base_name() != "clone") {
         continue;
       }

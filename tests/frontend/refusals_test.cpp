@@ -2,6 +2,7 @@
 #include <ATen/ops/complex.h>
 #include <ATen/ops/nonzero.h>
 #include <ATen/ops/relu.h>
+#include <ATen/ops/zeros.h>
 
 #include "assay/compile.h"
 #include "assay/error.h"
@@ -49,6 +50,21 @@ TEST(Refusals, TheMessageNamesTheFunctionWithoutDebugInformationToo) {
 TEST(Refusals, ChoosingByAValue) {
   expect_refused([](const at::Tensor& x) { return x.sum().item<bool>() ? x * 2 : x; },
                  "reads the value of a tensor", numbers({2}));
+}
+
+// A functional graph would update each element once, and eager updates the shared one twice.
+TEST(Refusals, WritingWhereElementsShareMemory) {
+  const auto program = [](const at::Tensor& x) {
+    x.as_strided({2, 2}, {1, 1}).add_(1);
+    return x * 1;
+  };
+  const at::Tensor x = at::zeros({3});
+  const auto refusing = assay::compile(program, {.backend = "aot_eager"});
+  const std::string message = message_of<TraceError>([&] { refusing(x); });
+  EXPECT_NE(message.find("whose elements share memory"), std::string::npos) << message;
+  expect_same(x, at::zeros({3}));
+  const auto running = assay::compile(program, {.backend = "eager"});
+  expect_same(running(x), program(at::zeros({3})));
 }
 
 TEST(Refusals, SizesThatDependOnValues) {
