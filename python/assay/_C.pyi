@@ -87,6 +87,7 @@ class Comparison:
     reference_error: float
     tolerance: float
     compiled_is_closer: bool
+    not_compared: int
     def __bool__(self) -> bool: ...
 
 class TwoModels:
@@ -96,6 +97,7 @@ class TwoModels:
     eager_error: str
     has_fp64_reference: bool
     fp64_error: str
+    not_compared: str
     def __bool__(self) -> bool: ...
 
 class Divergence:

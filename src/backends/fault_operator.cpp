@@ -64,14 +64,17 @@ Tensor trigger(const Tensor& tensor, const std::string& kind, std::int64_t perce
   return at::full({}, factor, tensor.options().memory_format(std::nullopt));
 }
 
-// Adds too, since a product leaves zeros as they are.
+// Adds too, since a product leaves zeros as they are. Integers are off by one: a product that wraps
+// could be right by accident.
 Tensor fault(const Tensor& tensor, const std::string& kind, std::int64_t percent) {
   static const auto op = c10::Dispatcher::singleton()
                              .findSchemaOrThrow("assay_testing::trigger", "")
                              .typed<Tensor(const Tensor&, std::string, std::int64_t)>();
   const Tensor factor = op.call(tensor, kind, percent);
   if (tensor.scalar_type() == at::kBool) return at::logical_xor(tensor, factor);
-  return at::add(at::mul(tensor, factor), at::sub(factor, 1));
+  const bool is_integer = !tensor.is_floating_point() && !tensor.is_complex();
+  const Tensor scaled = is_integer ? tensor : at::mul(tensor, factor);
+  return at::add(scaled, at::sub(factor, 1));
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ struct RunCommand {
   // What follows is for run_isolated.
   bool isolated = false;        ///< Run in a process of its own, and say how that ends.
   bool accuracy = false;        ///< Compare with eager.
+  bool ignore_non_fp = false;   ///< ... floating-point results only.
   std::string stack = "assay";  ///< Whose backend: assay or torch.
   bool autocast = false;
   bool trust = false;             ///< Execute the Python lines before the file's graph.

@@ -37,7 +37,7 @@ sandbox::Trial make_trial(const RunCommand& command, const repro::ReproFile& fil
   if (directory) trial.save_directory = std::filesystem::absolute(*directory).string();
   trial.backend = command.backend;
   trial.accuracy = command.accuracy;
-  trial.strict_accuracy = file.accuracy == "'strict'";
+  trial.ignore_non_fp = command.ignore_non_fp;
   trial.autocast = command.autocast || file.autocast;
   trial.inject = command.inject.value_or("");
   trial.seed = command.seed;
@@ -91,6 +91,7 @@ void print_verdict(const RunCommand& command, const Signature& signature, const 
         {"where", outcome.report.accuracy_where},
         {"error", outcome.report.error},
         {"tolerance", outcome.report.tolerance},
+        {"not_compared", outcome.report.not_compared},
         {"seconds", outcome.seconds},
         {"peak_bytes", outcome.peak_bytes},
         {"output", outcome.output}};
@@ -100,8 +101,10 @@ void print_verdict(const RunCommand& command, const Signature& signature, const 
   }
   if (signature.verdict == Verdict::passed) {
     (void)std::fprintf(stderr, "%s", outcome.output.c_str());
-    std::printf("%s %s in %.2f s\n", command.backend.c_str(),
-                command.accuracy ? "gives what eager gives" : "runs", outcome.seconds);
+    const std::string& left_out = outcome.report.not_compared;
+    std::printf("%s %s in %.2f s%s\n", command.backend.c_str(),
+                command.accuracy ? "gives what eager gives" : "runs", outcome.seconds,
+                left_out.empty() ? "" : ("; " + left_out).c_str());
     return;
   }
   if (signature.verdict == Verdict::invalid) {

@@ -68,6 +68,9 @@ CLI::App* add_run(CLI::App& app, Options& options) {
   run->add_option("--output", options.output, "Save the results here, for torch.load");
   run->add_flag("--accuracy", options.run.accuracy,
                 "Compare with eager and its float64 reference; implies --isolated");
+  run->add_flag("--ignore-non-fp", options.run.ignore_non_fp,
+                "With --accuracy: compare floating-point results only")
+      ->needs("--accuracy");
   run->add_flag("--isolated", options.run.isolated,
                 "Run in a process of its own, within limits, and say how it ends");
   run->add_option("--stack", options.run.stack,

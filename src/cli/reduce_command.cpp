@@ -58,6 +58,8 @@ void print_json(const Reduced& result) {
                            {"runs", result.runs},
                            {"reproduced", result.reproduced},
                            {"flaky", result.is_flaky()},
+                           {"ignored_non_fp", result.ignored_non_fp},
+                           {"not_compared", result.not_compared},
                            {"other", std::move(others)}};
   if (!result.file.empty()) report["file"] = result.file.string();
   if (result.passing) report["passing"] = result.passing->string();
@@ -80,6 +82,9 @@ void print_text(const Reduced& result) {
       result.seconds, static_cast<double>(result.trials) / std::max(result.seconds, 1e-3));
   std::printf("run again, it fails in %d of %d runs%s\n", result.reproduced, result.runs,
               result.is_flaky() ? ": the fault is flaky" : "");
+  if (result.ignored_non_fp) {
+    std::printf("integer and bool results of candidates were not compared\n");
+  }
   if (result.killed_trials > 0) {
     std::printf("%lld trials were killed from outside and repeated\n",
                 static_cast<long long>(result.killed_trials));
@@ -112,6 +117,7 @@ int finish(const ReduceCommand& command, const Reduced& result) {
         const std::string& judge = command.check.empty() ? command.backend : command.check;
         std::printf("%s does not fail with %s in %lld runs: nothing to reduce\n",
                     command.file.c_str(), judge.c_str(), static_cast<long long>(result.trials - 1));
+        if (!result.not_compared.empty()) std::printf("%s\n", result.not_compared.c_str());
       }
       return 1;
     case Reduced::Status::eager_fails:
@@ -171,6 +177,7 @@ std::string rerun(const ReduceCommand& command) {
   std::string text = "assay run repro.py --backend " + command.backend;
   if (command.stack != "assay") text += " --stack " + command.stack;
   if (!command.inject.empty()) text += " --inject " + command.inject;
+  if (command.ignore_non_fp) text += " --ignore-non-fp";
   return text + " --accuracy";
 }
 
@@ -179,7 +186,7 @@ reduce::Options make_options(const ReduceCommand& command, const repro::ReproFil
   options.trial.backend = command.backend;
   options.trial.backward = !command.only_forward;
   options.trial.ignore_non_fp = command.ignore_non_fp;
-  options.trial.strict_accuracy = file.accuracy == "'strict'";
+  options.strict_candidates = file.accuracy == "'strict'";
   options.trial.autocast = file.autocast;
   options.trial.inject = command.inject;
   options.trial.command = command.check;

@@ -35,6 +35,7 @@ std::string identity_of(const repro::ReproFile& file, const Options& options) {
   nlohmann::json identity = sandbox::to_json(options.trial);
   identity["file"] = verdict_key(file.source->text);
   identity["accuracy"] = static_cast<int>(options.accuracy);
+  identity["strict_candidates"] = options.strict_candidates;
   identity["passes"] = options.passes;
   identity.erase("save_dir");
   return identity.dump(2) + "\n";
@@ -150,6 +151,14 @@ class Reduction {
     return shown;
   }
 
+  // A call that is taken out turns its neighbors' values into results. Of those that were computed
+  // from floating point, an index or a mask can differ by rounding alone, which is not the failure
+  // that is looked for, and not a failure at all.
+  bool ignores_non_fp(const Signature& wanted) const {
+    const bool is_fp = wanted.type == "values" || wanted.type == "nan";
+    return wanted.verdict == Verdict::accuracy && is_fp && !options_.strict_candidates;
+  }
+
   // Trials look for this failure; for any if it is none.
   void aim_at(const Signature& wanted) {
     sandbox::Trial& base = judge_.base();
@@ -157,6 +166,7 @@ class Reduction {
     judge_.look_for(wanted);
     base.limits = tight_limits();
     base.accuracy = options_.accuracy != Options::Accuracy::never;
+    base.ignore_non_fp = options_.trial.ignore_non_fp || ignores_non_fp(wanted);
     base.until.clear();
     base.private_cache = false;
     if (!wanted.is_failure()) return;
@@ -186,6 +196,7 @@ class Reduction {
     result_.signature = found;
     if (found.verdict == Verdict::invalid) refuse_to_check(found);
     if (found.verdict == Verdict::invalid) return stop(Reduced::Status::eager_fails);
+    result_.not_compared = outcome.report.not_compared;
     if (found.verdict == Verdict::passed) return stop(Reduced::Status::passes);
     original_.suspects = outcome.report.suspects;
     aim_at(found);
@@ -312,6 +323,7 @@ class Reduction {
   }
 
   void finish() {
+    result_.ignored_non_fp = judge_.base().accuracy && judge_.base().ignore_non_fp;
     result_.calls = count_calls(*best_.graph);
     result_.elements = count_elements(best_);
     result_.file = workspace_.directory() / "repro.py";
@@ -324,6 +336,7 @@ class Reduction {
       // Any failure, so as the program was tried at first.
       judge_.base().until.clear();
       judge_.base().accuracy = options_.accuracy != Options::Accuracy::never;
+      judge_.base().ignore_non_fp = options_.trial.ignore_non_fp;
       judge_.base().limits = limits_;
       try {
         look_for_others(original_, best_, options_.keep_passing, judge_, workspace_, findings_);

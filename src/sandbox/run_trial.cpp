@@ -202,9 +202,7 @@ class TrialRun {
   compare::TwoModelsOptions comparison_options() const {
     compare::TwoModelsOptions options;
     options.only_forward = !has_backward();
-    // As stock: after autograd only floating point counts, unless the check is to be strict.
-    options.same.ignore_non_fp =
-        trial_.ignore_non_fp || (!has_gradients_ && !trial_.strict_accuracy);
+    options.same.ignore_non_fp = trial_.ignore_non_fp;
     options.seed = trial_.seed;
     return options;
   }
@@ -247,6 +245,7 @@ class TrialRun {
       throw std::runtime_error(two.eager_error);
     }
     enter("compare");
+    if (!two.not_compared.empty()) report_.send({{"not_compared", two.not_compared}});
     const compare::Comparison& found = two.comparison;
     if (found.same) return;
     send_difference(found);

@@ -35,6 +35,7 @@ Report report_from_json(const json& object) {
   read(object, "node", report.node);
   read(object, "operator", report.op);
   read(object, "suspects", report.suspects);
+  read(object, "not_compared", report.not_compared);
   if (const auto accuracy = object.find("accuracy"); accuracy != object.end()) {
     read(*accuracy, "kind", report.accuracy_kind);
     read(*accuracy, "where", report.accuracy_where);
@@ -59,7 +60,6 @@ json to_json(const Trial& trial) {
           {"save_dir", trial.save_directory},
           {"backend", trial.backend},
           {"accuracy", trial.accuracy},
-          {"strict", trial.strict_accuracy},
           {"eager", trial.eager},
           {"repeat_eager", trial.repeat_eager},
           {"backward", trial.backward},
@@ -88,7 +88,6 @@ Trial trial_from_json(const json& object) {
   read(object, "save_dir", trial.save_directory);
   read(object, "backend", trial.backend);
   read(object, "accuracy", trial.accuracy);
-  read(object, "strict", trial.strict_accuracy);
   read(object, "eager", trial.eager);
   read(object, "repeat_eager", trial.repeat_eager);
   read(object, "backward", trial.backward);

@@ -36,14 +36,13 @@ struct Trial {
   std::string save_directory;  ///< Holds `storages/`.
   std::string backend = "eager";
   bool accuracy = false;  ///< Compare with eager too.
-  bool strict_accuracy = false;
   bool eager = true;  ///< A candidate that fails eagerly is invalid.
   /// With accuracy: eager is compared with itself first, and not only where results differ.
   bool repeat_eager = false;
   bool backward = true;  ///< Where something requires grad.
   /// The stage in which the failure is looked for: what gets past it passes. Empty: to the end.
   std::string until;
-  bool ignore_non_fp = false;
+  bool ignore_non_fp = false;  ///< Compare floating-point results only.
   bool autocast = false;
   std::string inject;  ///< Faults on purpose, backends::parse_faults.
   std::uint64_t seed = 0;
@@ -69,10 +68,11 @@ struct Report {
   std::string op;  ///< Qualified: torch.ops.aten.relu.default
   /// Nodes of the file's graph that the failing node was made of.
   std::vector<std::string> suspects;
-  std::string accuracy_kind;  ///< values, nan, dtype, shape, structure
+  std::string accuracy_kind;  ///< values, integers, nan, dtype, shape, structure
   std::string accuracy_where;
   double error = 0;
   double tolerance = 0;
+  std::string not_compared;  ///< What the comparison left out, in a sentence.
   std::string values;  ///< For Task::record, JSON.
 };
 

@@ -18,7 +18,6 @@ TEST(TrialJson, ATrialArrivesAsItWas) {
   trial.save_directory = "/tmp/a b";
   trial.backend = "inductor";
   trial.accuracy = true;
-  trial.strict_accuracy = true;
   trial.eager = false;
   trial.backward = false;
   trial.ignore_non_fp = true;
