@@ -45,6 +45,7 @@ struct ReduceCommand {
   std::string check;  ///< A command to test candidates with, instead of a backend.
   std::vector<std::string> passes;
   int jobs = 2;
+  int threads = 0;  ///< Of the program; 0: PyTorch's default.
   int confirmations = 5;
   std::optional<double> timeout;  ///< Seconds; so is the next one: chosen by the file.
   std::optional<std::uint64_t> memory_megabytes;

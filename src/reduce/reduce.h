@@ -15,7 +15,8 @@
 namespace assay::reduce {
 
 struct Options {
-  /// What trials have in common: backend, faults, limits, ...; `accuracy` is chosen here.
+  /// What trials have in common: backend, faults, limits, ...; `accuracy` is chosen here. `threads`
+  /// are the program's; candidates have one if the failure shows with one too.
   sandbox::Trial trial = {};
   /// Limits are what the program needs eagerly, times this, on top of those of `trial`.
   double limit_factor = 0;
@@ -80,6 +81,8 @@ struct Reduced {
   /// Integers and bools of candidates were not compared: see Options::strict_candidates.
   bool ignored_non_fp = false;
   std::string not_compared = {};  ///< Of a program that passes: what its comparison left out.
+  int threads = 1;                ///< Of the trials.
+  bool needs_threads = false;     ///< With one thread it does not fail like this.
   std::vector<OtherFailure> others = {};
   std::optional<std::filesystem::path> passing = {};
 

@@ -1,5 +1,6 @@
 #include "sandbox/run_trial.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/core/Tensor.h>
 #include <c10/core/GradMode.h>
@@ -125,6 +126,7 @@ class TrialRun {
 
   void run() {
     enter("load");
+    at::set_num_threads(trial_.threads);  // the server has started none, so this process may
     if (!trial_.inject.empty()) backends::set_faults(backends::parse_faults(trial_.inject));
     file_ = repro::parse_repro_file(trial_.file, "candidate.py");
     report_node_on_signals(report_.descriptor(), *file_.graph);

@@ -108,10 +108,15 @@ def _invalid_if_it_fails() -> Iterator[None]:
 # --- Load -----------------------------------------------------------------------------------------
 
 
+def _threads(request: Request) -> int:
+    return int(request.get("threads") or 1)
+
+
 def _load(request: Request, report: Report) -> Trial:
     setup = request.get("setup") or ""
     if isinstance(setup, list):
         setup = "\n".join(setup)
+    torch.set_num_threads(_threads(request))  # the server has started none, so this process may
     loaded = text.read(request["file"])
     if setup:
         settings.do_not_reuse_graphs()
