@@ -99,6 +99,7 @@ class Comparison:
     reference_error: float
     tolerance: float
     compiled_is_closer: bool
+    not_compared: int
     def __bool__(self) -> bool: ...
 
 class TwoModels:
@@ -108,6 +109,7 @@ class TwoModels:
     eager_error: str
     has_fp64_reference: bool
     fp64_error: str
+    not_compared: str
     def __bool__(self) -> bool: ...
 
 class Divergence:

@@ -148,6 +148,7 @@ void add_types(py::module_& module) {
       .def_readonly("reference_error", &Comparison::reference_error)
       .def_readonly("tolerance", &Comparison::tolerance)
       .def_readonly("compiled_is_closer", &Comparison::compiled_is_closer)
+      .def_readonly("not_compared", &Comparison::not_compared)
       .def("__bool__", [](const Comparison& found) { return found.same; })
       .def("__repr__", [](const Comparison& found) {
         if (found.same) return std::string("<same>");
@@ -162,6 +163,7 @@ void add_types(py::module_& module) {
       .def_readonly("eager_error", &compare::TwoModels::eager_error)
       .def_readonly("has_fp64_reference", &compare::TwoModels::has_fp64_reference)
       .def_readonly("fp64_error", &compare::TwoModels::fp64_error)
+      .def_readonly("not_compared", &compare::TwoModels::not_compared)
       .def("__bool__", &compare::TwoModels::same);
   py::class_<compare::Divergence>(module, "Divergence")
       .def_readonly("node", &compare::Divergence::node)

@@ -1,5 +1,7 @@
 #include "backends/fault.h"
 
+#include <ATen/Parallel.h>
+
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -90,7 +92,7 @@ void add_fault(Graph& graph, Node& node, const Fault& wanted, Node* changed_in_p
       graph.call_function("torch.ops.assay_testing.fault.default", {}, {}, node.name() + "_fault");
   fault.meta = node.meta;
   node.replace_all_uses_with(fault);
-  fault.set_arguments({&node, to_string(wanted.kind), wanted.percent});
+  fault.set_arguments({&node, to_string(wanted.kind), wanted.percent, wanted.needs_threads});
   if (changed_in_place == nullptr) return;
   // Whoever reads the changed tensor from here on reads the faulty value.
   const auto replace = [&](Node& mentioned) -> graph::Argument {
@@ -144,7 +146,16 @@ int take_percent(std::string_view& text) {
   return percent;
 }
 
+// `:threads` at the end, taken off the text.
+bool take_needs_threads(std::string_view& text) {
+  constexpr std::string_view kMark = ":threads";
+  if (!text.ends_with(kMark)) return false;
+  text.remove_suffix(kMark.size());
+  return true;
+}
+
 Fault parse_fault(std::string_view text) {
+  const bool needs_threads = take_needs_threads(text);
   const int percent = take_percent(text);
   std::vector<std::string> names;
   std::string list;
@@ -159,7 +170,9 @@ Fault parse_fault(std::string_view text) {
   }
   const std::string_view wanted = text.substr(colon + 1);
   for (FaultKind kind : kKinds) {
-    if (wanted == to_string(kind)) return {std::string(text.substr(0, colon)), kind, percent};
+    if (wanted == to_string(kind)) {
+      return {std::string(text.substr(0, colon)), kind, percent, needs_threads};
+    }
   }
   const auto nearest = base::nearest_names(wanted, names, 1);
   throw UserError(
@@ -169,7 +182,8 @@ Fault parse_fault(std::string_view text) {
 
 }  // namespace
 
-bool happens(std::int64_t percent) {
+bool happens(std::int64_t percent, bool needs_threads) {
+  if (needs_threads && at::get_num_threads() == 1) return false;
   static std::mutex mutex;
   static std::mt19937 engine(std::random_device{}());
   const std::lock_guard lock(mutex);
@@ -239,7 +253,7 @@ void FaultInjector::inject_into(Graph& graph) {
 
 void FaultInjector::inject_at(Graph& graph, Node& call, const Fault& fault) {
   if (fault.kind == FaultKind::compile_error) {
-    if (!happens(fault.percent)) return;
+    if (!happens(fault.percent, fault.needs_threads)) return;
     throw BackendError(
         backend_,
         "injected compile error at '" + call.name() + "', a call of " + call.target().name(),

@@ -37,15 +37,17 @@ struct Fault {
   FaultKind kind = FaultKind::runtime_error;
   /// It happens in this many percent of the calls; drawn anew in each process.
   int percent = 100;
+  /// It happens only where operators may use more than one thread.
+  bool needs_threads = false;
 };
 
-/// Reads `relu:accuracy`, `relu:abort:50%`, or several with commas between them. Throws `UserError`
-/// that lists the kinds.
+/// Reads `relu:accuracy`, `relu:abort:50%`, `relu:nan:threads` (only with more than one thread), or
+/// several with commas between them. Throws `UserError` that lists the kinds.
 std::vector<Fault> parse_faults(std::string_view text);
 
 /// Draws whether a fault of that share happens now. Not from the generator that programs draw from:
 /// a fault must not follow their seed.
-bool happens(std::int64_t percent);
+bool happens(std::int64_t percent, bool needs_threads = false);
 
 /// From now on every backend of this process has these faults.
 void set_faults(std::vector<Fault> faults);

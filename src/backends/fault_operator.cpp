@@ -52,8 +52,9 @@ void misbehave(const std::string& kind) {
 }
 
 // A number that leaves results as they are (1; false for bools) unless the fault is in the values.
-Tensor trigger(const Tensor& tensor, const std::string& kind, std::int64_t percent) {
-  const bool is_awake = !FaultsAsleepScope::on_this_thread() && happens(percent);
+Tensor trigger(const Tensor& tensor, const std::string& kind, std::int64_t percent,
+               bool needs_threads) {
+  const bool is_awake = !FaultsAsleepScope::on_this_thread() && happens(percent, needs_threads);
   if (is_awake) misbehave(kind);
   const bool is_wrong = is_awake && (kind == "accuracy" || kind == "nan");
   if (tensor.scalar_type() == at::kBool) return at::full({}, is_wrong, tensor.options());
@@ -64,27 +65,32 @@ Tensor trigger(const Tensor& tensor, const std::string& kind, std::int64_t perce
   return at::full({}, factor, tensor.options().memory_format(std::nullopt));
 }
 
-// Adds too, since a product leaves zeros as they are.
-Tensor fault(const Tensor& tensor, const std::string& kind, std::int64_t percent) {
+// Adds too, since a product leaves zeros as they are. Integers are off by one: a product that wraps
+// could be right by accident.
+Tensor fault(const Tensor& tensor, const std::string& kind, std::int64_t percent,
+             bool needs_threads) {
   static const auto op = c10::Dispatcher::singleton()
                              .findSchemaOrThrow("assay_testing::trigger", "")
-                             .typed<Tensor(const Tensor&, std::string, std::int64_t)>();
-  const Tensor factor = op.call(tensor, kind, percent);
+                             .typed<Tensor(const Tensor&, std::string, std::int64_t, bool)>();
+  const Tensor factor = op.call(tensor, kind, percent, needs_threads);
   if (tensor.scalar_type() == at::kBool) return at::logical_xor(tensor, factor);
-  return at::add(at::mul(tensor, factor), at::sub(factor, 1));
+  const bool is_integer = !tensor.is_floating_point() && !tensor.is_complex();
+  const Tensor scaled = is_integer ? tensor : at::mul(tensor, factor);
+  return at::add(scaled, at::sub(factor, 1));
 }
 
 }  // namespace
 
 TORCH_LIBRARY(assay_testing, library) {
-  library.def("trigger(Tensor x, str kind, int percent=100) -> Tensor");
-  library.def("fault(Tensor x, str kind, int percent=100) -> Tensor");
+  library.def("trigger(Tensor x, str kind, int percent=100, bool needs_threads=False) -> Tensor");
+  library.def("fault(Tensor x, str kind, int percent=100, bool needs_threads=False) -> Tensor");
 }
 
 TORCH_LIBRARY_IMPL(assay_testing, CompositeExplicitAutograd, library) {
-  library.impl("trigger", [](const Tensor& x, std::string kind, std::int64_t percent) {
-    return trigger(x, kind, percent);
-  });
+  library.impl("trigger",
+               [](const Tensor& x, std::string kind, std::int64_t percent, bool needs_threads) {
+                 return trigger(x, kind, percent, needs_threads);
+               });
 }
 
 TORCH_LIBRARY_IMPL(assay_testing, Autograd, library) {
@@ -92,9 +98,8 @@ TORCH_LIBRARY_IMPL(assay_testing, Autograd, library) {
 }
 
 TORCH_LIBRARY_IMPL(assay_testing, CompositeImplicitAutograd, library) {
-  library.impl("fault", [](const Tensor& x, std::string kind, std::int64_t percent) {
-    return fault(x, kind, percent);
-  });
+  library.impl("fault", [](const Tensor& x, std::string kind, std::int64_t percent,
+                           bool needs_threads) { return fault(x, kind, percent, needs_threads); });
 }
 
 }  // namespace assay::backends

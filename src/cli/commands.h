@@ -26,6 +26,7 @@ struct RunCommand {
   // What follows is for run_isolated.
   bool isolated = false;        ///< Run in a process of its own, and say how that ends.
   bool accuracy = false;        ///< Compare with eager.
+  bool ignore_non_fp = false;   ///< ... floating-point results only.
   std::string stack = "assay";  ///< Whose backend: assay or torch.
   bool autocast = false;
   bool trust = false;             ///< Execute the Python lines before the file's graph.
@@ -44,6 +45,7 @@ struct ReduceCommand {
   std::string check;  ///< A command to test candidates with, instead of a backend.
   std::vector<std::string> passes;
   int jobs = 2;
+  int threads = 0;  ///< Of the program; 0: PyTorch's default.
   int confirmations = 5;
   std::optional<double> timeout;  ///< Seconds; so is the next one: chosen by the file.
   std::optional<std::uint64_t> memory_megabytes;

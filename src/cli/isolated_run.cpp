@@ -1,6 +1,5 @@
 // `assay run FILE --isolated`, `--accuracy`, `--stack torch`: the run is a trial in a process of
 // its own, and what is printed is its verdict.
-#include <ATen/Parallel.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include "cli/signature_json.h"
 #include "cli/stock_server.h"
 #include "cli/terminal.h"
+#include "cli/threads.h"
 #include "repro/inputs.h"
 #include "repro/repro_file.h"
 #include "repro/write.h"
@@ -37,10 +37,11 @@ sandbox::Trial make_trial(const RunCommand& command, const repro::ReproFile& fil
   if (directory) trial.save_directory = std::filesystem::absolute(*directory).string();
   trial.backend = command.backend;
   trial.accuracy = command.accuracy;
-  trial.strict_accuracy = file.accuracy == "'strict'";
+  trial.ignore_non_fp = command.ignore_non_fp;
   trial.autocast = command.autocast || file.autocast;
   trial.inject = command.inject.value_or("");
   trial.seed = command.seed;
+  trial.threads = command.threads;
   trial.limits.output_bytes = std::size_t{16} << 20U;  // logs that were asked for, whole
   if (command.timeout) {
     trial.limits.wall_seconds = *command.timeout;
@@ -59,7 +60,6 @@ void refuse_options(const RunCommand& command) {
     }
   };
   refuse(command.repeat != 1, "--repeat");
-  refuse(command.threads != 0, "--threads");
   refuse(command.backward, "--backward");
   refuse(command.output.has_value(), "--output");
   if (command.stack == "torch" && command.inject) {
@@ -78,19 +78,31 @@ void say_what_is_missing(const repro::ReproFile& file, const RunCommand& command
   }
 }
 
-void print_verdict(const RunCommand& command, const Signature& signature, const Outcome& outcome) {
+// A failure that one thread does not show is about threads, and a user must know.
+bool needs_threads(sandbox::ServerPool& pool, sandbox::Trial trial, const Signature& failure) {
+  if (!failure.is_failure() || trial.threads == 1) return false;
+  trial.threads = 1;
+  const Signature alone = sandbox::classify(pool.run(trial));
+  return alone.verdict != Verdict::killed && !sandbox::is_same(alone, failure);
+}
+
+void print_verdict(const RunCommand& command, const Signature& signature, const Outcome& outcome,
+                   bool needs_threads) {
   if (command.json) {
     const nlohmann::json report = {
         {"status", signature.verdict == Verdict::passed ? "ok" : "failed"},
         {"backend", command.backend},
         {"stack", command.stack},
         {"accuracy", command.accuracy},
+        {"threads", command.threads},
+        {"needs_threads", needs_threads},
         {"signature", to_json(signature)},
         {"message", outcome.report.message},
         {"node", outcome.report.node},
         {"where", outcome.report.accuracy_where},
         {"error", outcome.report.error},
         {"tolerance", outcome.report.tolerance},
+        {"not_compared", outcome.report.not_compared},
         {"seconds", outcome.seconds},
         {"peak_bytes", outcome.peak_bytes},
         {"output", outcome.output}};
@@ -100,8 +112,10 @@ void print_verdict(const RunCommand& command, const Signature& signature, const 
   }
   if (signature.verdict == Verdict::passed) {
     (void)std::fprintf(stderr, "%s", outcome.output.c_str());
-    std::printf("%s %s in %.2f s\n", command.backend.c_str(),
-                command.accuracy ? "gives what eager gives" : "runs", outcome.seconds);
+    const std::string& left_out = outcome.report.not_compared;
+    std::printf("%s %s in %.2f s%s\n", command.backend.c_str(),
+                command.accuracy ? "gives what eager gives" : "runs", outcome.seconds,
+                left_out.empty() ? "" : ("; " + left_out).c_str());
     return;
   }
   if (signature.verdict == Verdict::invalid) {
@@ -112,6 +126,9 @@ void print_verdict(const RunCommand& command, const Signature& signature, const 
   }
   std::printf("%s %s\n", bold("failed:").c_str(), sandbox::describe(signature).c_str());
   if (!outcome.report.message.empty()) std::printf("  %s\n", outcome.report.message.c_str());
+  if (needs_threads) {
+    std::printf("it needs threads: it fails with %d, and not with one\n", command.threads);
+  }
   const std::size_t skipped = outcome.output.size() - std::min(outcome.output.size(), kShown);
   if (!outcome.output.empty()) {
     std::printf("what it printed last:\n%s\n", outcome.output.c_str() + skipped);
@@ -121,7 +138,7 @@ void print_verdict(const RunCommand& command, const Signature& signature, const 
 }  // namespace
 
 int run_isolated(RunCommand command) {
-  at::set_num_threads(1);  // the server is forked from here
+  command.threads = take_threads(command.threads);
   const bool is_stock = command.stack == "torch";
   const repro::ReproFile file = repro::read_repro_file(command.file);
   command.backend = choose_backend(command.backend, file, command.stack);
@@ -137,7 +154,7 @@ int run_isolated(RunCommand command) {
   trial.repeat_eager = command.accuracy;
   const Outcome outcome = pool.run(trial);
   const Signature signature = sandbox::classify(outcome);
-  print_verdict(command, signature, outcome);
+  print_verdict(command, signature, outcome, needs_threads(pool, trial, signature));
   std::error_code ignored;
   std::filesystem::remove_all(scratch, ignored);
   return signature.verdict == Verdict::passed ? 0 : 1;

@@ -55,7 +55,8 @@ CLI::App* add_run(CLI::App& app, Options& options) {
                 "Also run backward from the sum of the results, and show the inputs' gradients");
   run->add_option("--inject", options.inject,
                   "Give the backend a fault, OPERATOR:KIND, e.g. relu:accuracy; the kinds are\n"
-                  "compile_error, runtime_error, accuracy, nan, segfault, abort, hang, oom");
+                  "compile_error, runtime_error, accuracy, nan, segfault, abort, hang, oom;\n"
+                  "relu:accuracy:threads happens only with more than one thread");
   run->add_option("--threads", options.run.threads, "Threads inside operators")
       ->check(CLI::Range(1, 1024));
   run->add_option("--repeat", options.run.repeat, "Run this many times and time each")
@@ -68,6 +69,9 @@ CLI::App* add_run(CLI::App& app, Options& options) {
   run->add_option("--output", options.output, "Save the results here, for torch.load");
   run->add_flag("--accuracy", options.run.accuracy,
                 "Compare with eager and its float64 reference; implies --isolated");
+  run->add_flag("--ignore-non-fp", options.run.ignore_non_fp,
+                "With --accuracy: compare floating-point results only")
+      ->needs("--accuracy");
   run->add_flag("--isolated", options.run.isolated,
                 "Run in a process of its own, within limits, and say how it ends");
   run->add_option("--stack", options.run.stack,
@@ -104,6 +108,10 @@ CLI::App* add_reduce(CLI::App& app, Options& options) {
   reduce->add_option("-j,--jobs", command.jobs, "Trials at a time")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
+  reduce
+      ->add_option("--threads", command.threads,
+                   "Threads inside operators (one if the failure shows with one)")
+      ->check(CLI::Range(1, 1024));
   reduce
       ->add_option("--timeout", command.timeout,
                    "Seconds that one trial may take (default: by what eager takes)")

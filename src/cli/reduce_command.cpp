@@ -1,5 +1,4 @@
 // `assay reduce FILE`: finds the smallest program that still fails the same way.
-#include <ATen/Parallel.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include "cli/signature_json.h"
 #include "cli/stock_server.h"
 #include "cli/terminal.h"
+#include "cli/threads.h"
 #include "reduce/pass.h"
 #include "reduce/reduce.h"
 #include "repro/repro_file.h"
@@ -58,6 +58,10 @@ void print_json(const Reduced& result) {
                            {"runs", result.runs},
                            {"reproduced", result.reproduced},
                            {"flaky", result.is_flaky()},
+                           {"threads", result.threads},
+                           {"needs_threads", result.needs_threads},
+                           {"ignored_non_fp", result.ignored_non_fp},
+                           {"not_compared", result.not_compared},
                            {"other", std::move(others)}};
   if (!result.file.empty()) report["file"] = result.file.string();
   if (result.passing) report["passing"] = result.passing->string();
@@ -80,6 +84,12 @@ void print_text(const Reduced& result) {
       result.seconds, static_cast<double>(result.trials) / std::max(result.seconds, 1e-3));
   std::printf("run again, it fails in %d of %d runs%s\n", result.reproduced, result.runs,
               result.is_flaky() ? ": the fault is flaky" : "");
+  if (result.needs_threads) {
+    std::printf("it needs threads: it fails with %d, and not with one\n", result.threads);
+  }
+  if (result.ignored_non_fp) {
+    std::printf("integer and bool results of candidates were not compared\n");
+  }
   if (result.killed_trials > 0) {
     std::printf("%lld trials were killed from outside and repeated\n",
                 static_cast<long long>(result.killed_trials));
@@ -112,6 +122,7 @@ int finish(const ReduceCommand& command, const Reduced& result) {
         const std::string& judge = command.check.empty() ? command.backend : command.check;
         std::printf("%s does not fail with %s in %lld runs: nothing to reduce\n",
                     command.file.c_str(), judge.c_str(), static_cast<long long>(result.trials - 1));
+        if (!result.not_compared.empty()) std::printf("%s\n", result.not_compared.c_str());
       }
       return 1;
     case Reduced::Status::eager_fails:
@@ -171,6 +182,7 @@ std::string rerun(const ReduceCommand& command) {
   std::string text = "assay run repro.py --backend " + command.backend;
   if (command.stack != "assay") text += " --stack " + command.stack;
   if (!command.inject.empty()) text += " --inject " + command.inject;
+  if (command.ignore_non_fp) text += " --ignore-non-fp";
   return text + " --accuracy";
 }
 
@@ -179,11 +191,12 @@ reduce::Options make_options(const ReduceCommand& command, const repro::ReproFil
   options.trial.backend = command.backend;
   options.trial.backward = !command.only_forward;
   options.trial.ignore_non_fp = command.ignore_non_fp;
-  options.trial.strict_accuracy = file.accuracy == "'strict'";
+  options.strict_candidates = file.accuracy == "'strict'";
   options.trial.autocast = file.autocast;
   options.trial.inject = command.inject;
   options.trial.command = command.check;
   options.trial.seed = command.seed;
+  if (command.check.empty()) options.trial.threads = command.threads;
   set_limits(command, options);
   options.output = command.output;
   options.rerun = rerun(command);
@@ -228,8 +241,7 @@ void check_passes(const std::vector<std::string>& names) {
 }  // namespace
 
 int reduce_file(ReduceCommand command) {
-  // Servers are forked from here: nothing may have started a thread before.
-  at::set_num_threads(1);
+  command.threads = take_threads(command.threads);
   if (command.list_passes) return list_passes(command.json);
   if (command.file.empty()) throw UserError("FILE is required", "assay reduce repro.py");
   check_passes(command.passes);

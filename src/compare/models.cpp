@@ -128,9 +128,29 @@ Value named(const graph::Graph& graph, const std::vector<Value>& values) {
   return dict;
 }
 
+// What `ignore_non_fp` left out of a comparison.
+struct NotCompared {
+  std::size_t results = 0;
+  std::size_t inputs = 0;
+};
+
+std::string counted(std::size_t count, const std::string& what) {
+  return std::to_string(count) + " integer or bool " + what + (count == 1 ? "" : "s");
+}
+
+std::string describe(const NotCompared& left_out) {
+  std::string text;
+  if (left_out.results > 0) text = counted(left_out.results, "result");
+  if (left_out.inputs > 0) {
+    text += (text.empty() ? "" : " and ") + counted(left_out.inputs, "input");
+  }
+  if (text.empty()) return text;
+  return text + (left_out.results + left_out.inputs == 1 ? " was" : " were") + " not compared";
+}
+
 Comparison compare_results(const graph::Graph& graph, const Results& reference,
                            const Results& result, const Results* fp64,
-                           const TwoModelsOptions& options) {
+                           const TwoModelsOptions& options, NotCompared* left_out = nullptr) {
   const auto compare = [&](const std::string& part, auto&& get) {
     const Value judge = fp64 == nullptr ? Value() : get(*fp64);
     Comparison found =
@@ -138,18 +158,24 @@ Comparison compare_results(const graph::Graph& graph, const Results& reference,
     if (!found.same) found.where = part + found.where;
     return found;
   };
-  Comparison total = compare("output", [](const Results& run) { return run.output; });
-  // The first difference counts; without one, what had to be judged.
-  const auto add = [&](Comparison next) {
-    const bool was_judged = total.tolerance > 0 || total.compiled_is_closer;
-    if (!next.same || !was_judged) total = std::move(next);
+  Comparison total;
+  NotCompared skipped;
+  const auto add = [&](Comparison next, std::size_t& count) {
+    count += next.not_compared;
+    return keep_looking(total, std::move(next));
   };
-  if (total.same && !options.only_forward) {
-    add(compare("gradient", [&](const Results& run) { return named(graph, run.gradients); }));
+  bool go_on =
+      add(compare("output", [](const Results& run) { return run.output; }), skipped.results);
+  if (go_on && !options.only_forward) {
+    go_on =
+        add(compare("gradient", [&](const Results& run) { return named(graph, run.gradients); }),
+            skipped.results);
   }
-  if (total.same) {
-    add(compare("input", [&](const Results& run) { return named(graph, run.inputs); }));
+  if (go_on) {
+    add(compare("input", [&](const Results& run) { return named(graph, run.inputs); }),
+        skipped.inputs);
   }
+  if (left_out != nullptr) *left_out = skipped;
   return total;
 }
 
@@ -251,7 +277,8 @@ TwoModels same_two_models(const graph::Graph& graph, const Callable& compiled,
 
   random.start();
   const Results result = run_fwd_maybe_bwd(compiled, inputs, options.only_forward);
-  found.comparison = compare_results(graph, reference, result, nullptr, options);
+  NotCompared left_out;
+  found.comparison = compare_results(graph, reference, result, nullptr, options, &left_out);
   // What is close needs no judge, and most programs are close.
   Results fp64;
   if (options.require_fp64 || (options.use_fp64 && is_about_numbers(found.comparison))) {
@@ -261,11 +288,12 @@ TwoModels same_two_models(const graph::Graph& graph, const Callable& compiled,
   }
   const Results* judge = found.has_fp64_reference ? &fp64 : nullptr;
   if (judge != nullptr) {
-    found.comparison = compare_results(graph, reference, result, judge, options);
+    found.comparison = compare_results(graph, reference, result, judge, options, &left_out);
   } else if (options.require_fp64) {
     throw UserError("the float64 reference cannot be computed: " + found.fp64_error,
                     "compare without it (require_fp64 off)");
   }
+  found.not_compared = describe(left_out);
   if (found.comparison.same) return found;
   // A program that gives other numbers each time proves nothing about a compiler.
   const Results again = run_eagerly();

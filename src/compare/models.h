@@ -69,6 +69,9 @@ struct TwoModels {
   std::string eager_error = {};
   bool has_fp64_reference = false;  ///< It was needed, and there is one.
   std::string fp64_error = {};      ///< It was needed, and this is why there is none.
+  /// What `ignore_non_fp` left out: "3 integer or bool results were not compared". Empty if
+  /// nothing.
+  std::string not_compared = {};
 
   bool same() const { return !eager_failed && comparison.same; }
 };

@@ -58,12 +58,13 @@ class Walk {
   explicit Walk(const SameOptions& options) : options_(options) {}
 
   Comparison compare(const Value& reference, const Value& result, const Value* fp64,
-                     const std::string& where) const {
+                     const std::string& where) {
     if (fp64 != nullptr && is_none(*fp64)) fp64 = nullptr;
     if (is_list(reference)) return compare_lists(reference, result, fp64, where);
     if (reference.kind == Value::Kind::dict) return compare_dicts(reference, result, fp64, where);
     if (is_none(reference)) {
-      if (is_none(result) || options_.ignore_non_fp) return {};
+      if (is_none(result)) return {};
+      if (options_.ignore_non_fp) return skipped();
       return type_difference(reference, result, where);
     }
     if (reference.is_tensor() || reference.is_float() || reference.leaf.isComplexDouble()) {
@@ -72,7 +73,14 @@ class Walk {
     return compare_others(reference, result, where);
   }
 
+  std::size_t not_compared() const { return not_compared_; }
+
  private:
+  Comparison skipped() {
+    ++not_compared_;
+    return {};
+  }
+
   static Comparison at_place(Comparison found, const std::string& where) {
     if (!found.same) found.where = where;
     return found;
@@ -85,15 +93,8 @@ class Walk {
                     where);
   }
 
-  // Keeps the first difference; without one, what was judged by the float64 reference.
-  static bool keep(Comparison& total, Comparison found) {
-    const bool go_on = found.same;
-    if (!go_on || found.tolerance > 0 || found.compiled_is_closer) total = std::move(found);
-    return go_on;
-  }
-
   Comparison compare_lists(const Value& reference, const Value& result, const Value* fp64,
-                           const std::string& where) const {
+                           const std::string& where) {
     if (!is_list(result)) return type_difference(reference, result, where);
     const std::vector<Value> left = items_of(reference);
     const std::vector<Value> right = items_of(result);
@@ -111,15 +112,14 @@ class Walk {
     Comparison total;
     for (std::size_t i = 0; i < left.size(); ++i) {
       const Value* judge = fp64 == nullptr ? nullptr : &judges[i];
-      if (!keep(total, compare(left[i], right[i], judge, inside(where, std::to_string(i))))) {
-        break;
-      }
+      const std::string place = inside(where, std::to_string(i));
+      if (!keep_looking(total, compare(left[i], right[i], judge, place))) break;
     }
     return total;
   }
 
   Comparison compare_dicts(const Value& reference, const Value& result, const Value* fp64,
-                           const std::string& where) const {
+                           const std::string& where) {
     if (result.kind != Value::Kind::dict) return type_difference(reference, result, where);
     for (const std::string& key : result.keys) {
       if (find_key(reference, key) != nullptr) continue;
@@ -137,18 +137,20 @@ class Walk {
       }
       const Value* judge = fp64 == nullptr ? nullptr : find_key(*fp64, key);
       if (fp64 != nullptr && judge == nullptr) return unlike_reference(where);
-      if (!keep(total,
-                compare(reference.items[i], *other, judge, inside(where, "'" + key + "'")))) {
-        break;
-      }
+      const std::string place = inside(where, "'" + key + "'");
+      if (!keep_looking(total, compare(reference.items[i], *other, judge, place))) break;
     }
     return total;
   }
 
   Comparison compare_numbers(const Value& reference, const Value& result, const Value* fp64,
-                             const std::string& where) const {
+                             const std::string& where) {
     if (!is_tensor_or_number(result)) return type_difference(reference, result, where);
     if (fp64 != nullptr && !is_tensor_or_number(*fp64)) return unlike_reference(where);
+    const Tensor tensor = reference.is_tensor() ? reference.leaf.toTensor() : Tensor();
+    const bool is_fp = !tensor.defined() || tensor.is_floating_point() || tensor.is_complex() ||
+                       tensor.is_quantized();
+    if (options_.ignore_non_fp && !is_fp) ++not_compared_;  // but for its dtype and size
     const bool are_numbers = reference.is_float() && result.is_float();
     const at::ScalarType floats = are_numbers ? at::kDouble : at::kFloat;
     // A Python number is no float64 reference: what it was made of may have been rounded.
@@ -164,9 +166,8 @@ class Walk {
   }
 
   // Strings, integers, bools, devices, dtypes.
-  Comparison compare_others(const Value& reference, const Value& result,
-                            const std::string& where) const {
-    if (options_.ignore_non_fp) return {};
+  Comparison compare_others(const Value& reference, const Value& result, const std::string& where) {
+    if (options_.ignore_non_fp) return skipped();
     const bool are_numbers = reference.is_number() && is_tensor_or_number(result);
     bool equal = false;
     if (are_numbers) {
@@ -184,7 +185,8 @@ class Walk {
     if (equal) return {};
     std::ostringstream text;
     text << "eager gives " << reference.leaf << ", the result is " << result.leaf;
-    return at_place(different(Kind::values, text.str()), where);
+    return at_place(different(reference.is_number() ? Kind::integers : Kind::values, text.str()),
+                    where);
   }
 
   static Comparison unlike_reference(const std::string& where) {
@@ -194,6 +196,7 @@ class Walk {
   }
 
   const SameOptions& options_;
+  std::size_t not_compared_ = 0;
 };
 
 }  // namespace
@@ -202,6 +205,8 @@ const char* to_string(Kind kind) {
   switch (kind) {
     case Kind::values:
       return "values";
+    case Kind::integers:
+      return "integers";
     case Kind::nan:
       return "nan";
     case Kind::dtype:
@@ -218,7 +223,20 @@ const char* to_string(Kind kind) {
 
 Comparison same(const Value& reference, const Value& result, const Value* fp64_reference,
                 const SameOptions& options) {
-  return Walk(options).compare(reference, result, fp64_reference, "");
+  Walk walk(options);
+  Comparison found = walk.compare(reference, result, fp64_reference, "");
+  found.not_compared = walk.not_compared();
+  return found;
+}
+
+bool keep_looking(Comparison& total, Comparison found) {
+  const auto is_about_integers = [](const Comparison& one) {
+    return !one.same && one.kind == Kind::integers;
+  };
+  const bool go_on = found.same || is_about_integers(found);
+  const bool was_judged = found.tolerance > 0 || found.compiled_is_closer;
+  if (!go_on || (total.same && (!found.same || was_judged))) total = std::move(found);
+  return go_on;
 }
 
 }  // namespace assay::compare

@@ -5,6 +5,7 @@
 /// `torch._dynamo.utils.same` on purpose.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "aten/value.h"
@@ -30,10 +31,12 @@ struct SameOptions {
   double iou_threshold = 0.99;
 };
 
-/// The answer, and for a difference the first one found.
+/// The answer, and for a difference the first one found. One in floating point comes before one in
+/// integers: a mask made of a wrong number differs too, and the number is the cause.
 struct Comparison {
   enum class Kind {
-    values,     ///< Numbers are too far apart (or strings, bools, ... differ).
+    values,     ///< Floating-point numbers are too far apart (or strings, devices, ... differ).
+    integers,   ///< Integers or bools differ; floating point does not.
     nan,        ///< One has NaN where the other has none.
     dtype,      ///< Tensors of different dtypes.
     shape,      ///< Tensors of different sizes.
@@ -53,6 +56,8 @@ struct Comparison {
   double tolerance = 0;  ///< What `error` was allowed to be.
   /// There was a float64 reference to judge by, and the result is nearer to it than eager is.
   bool compiled_is_closer = false;
+  /// How many integers, bools and other values `ignore_non_fp` left out, if all was walked.
+  std::size_t not_compared = 0;
 
   explicit operator bool() const { return same; }
 };
@@ -64,5 +69,9 @@ const char* to_string(Comparison::Kind kind);
 /// from it may be a few times eager's own. Throws nothing for values of any kind.
 Comparison same(const aten::Value& reference, const aten::Value& result,
                 const aten::Value* fp64_reference = nullptr, const SameOptions& options = {});
+
+/// Adds the comparison of one part of two results to that of the parts before it. False once it is
+/// decided: by anything but a difference in integers, after which one in floating point may follow.
+bool keep_looking(Comparison& total, Comparison found);
 
 }  // namespace assay::compare

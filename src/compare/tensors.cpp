@@ -7,6 +7,7 @@
 #include <ATen/ops/isclose.h>
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/isnan.h>
+#include <ATen/ops/ne.h>
 #include <ATen/ops/view_as_real.h>
 #include <c10/core/GradMode.h>
 
@@ -197,21 +198,30 @@ Tensor comparable(const Tensor& tensor) {
   return plain;
 }
 
+// Integers and bools: rounding is no excuse for a difference, however small beside the number.
+Comparison same_integers(const Tensor& reference, const Tensor& result) {
+  if (at::equal(reference, result)) return {};
+  const Tensor left = reference.to(at::kDouble);
+  const Tensor right = result.to(at::kDouble);
+  const double largest = left.sub(right).abs().max().item<double>();
+  const auto count = at::ne(reference, result).sum().item<std::int64_t>();
+  const bool are_bools = reference.scalar_type() == at::kBool;
+  Comparison found =
+      different(Kind::integers, std::to_string(count) + " of " + std::to_string(result.numel()) +
+                                    (are_bools ? " bools differ" : " integers differ, by up to ") +
+                                    (are_bools ? "" : number(largest)));
+  found.error = largest;
+  return found;
+}
+
 Comparison same_masks(const Tensor& reference, const Tensor& result, const SameOptions& options) {
-  if (options.ignore_non_fp) return {};
-  if (!options.use_iou_for_bool) {
-    const Tensor left = reference.to(at::kByte);
-    const Tensor right = result.to(at::kByte);
-    if (all_close(left, right, options.tol, options.equal_nan)) return {};
-    return far_apart(left, right, options);
-  }
   const double both = reference.logical_and(result).sum().item<double>();
   const double either = reference.logical_or(result).sum().item<double>();
   const double overlap = either == 0 ? 1 : both / either;
   if (overlap >= options.iou_threshold) return {};
-  Comparison found = different(Kind::values, "the masks overlap by " + number(overlap) +
-                                                 " (intersection over union); wanted are " +
-                                                 number(options.iou_threshold));
+  Comparison found = different(Kind::integers, "the masks overlap by " + number(overlap) +
+                                                   " (intersection over union); wanted are " +
+                                                   number(options.iou_threshold));
   found.error = 1 - overlap;
   found.tolerance = 1 - options.iou_threshold;
   return found;
@@ -268,11 +278,12 @@ Comparison same_tensors(const Tensor& given_reference, const Tensor& given_resul
     return different(Kind::shape, "eager gives a tensor of size " + shape_text(eager) +
                                       ", the result has size " + shape_text(result));
   }
-  if (options.exact_dtype && eager.scalar_type() == at::kBool) {
-    return same_masks(eager, result, options);
-  }
-  if (options.cos_similarity) return same_direction(eager, result, options);
+  if (options.ignore_non_fp && !is_fp(eager)) return {};
+  const bool are_masks = options.exact_dtype && eager.scalar_type() == at::kBool;
+  if (are_masks && options.use_iou_for_bool) return same_masks(eager, result, options);
+  if (options.cos_similarity && !are_masks) return same_direction(eager, result, options);
   const Tensor reference = eager.to(result.scalar_type());
+  if (!is_fp(eager) && !is_fp(result)) return same_integers(reference, result);
   if (all_close(reference, result, options.tol, options.equal_nan)) return {};
   const Tensor& judge = fp64.defined() ? fp64 : eager;  // as it was before it was rounded
   if (is_fp64(judge)) {
@@ -282,7 +293,6 @@ Comparison same_tensors(const Tensor& given_reference, const Tensor& given_resul
     }
     return FarFromReference(reference, result, judge, fp64.defined(), options).judge();
   }
-  if (options.ignore_non_fp && !is_fp(eager)) return {};
   return far_apart(reference, result, options);
 }
 

@@ -19,6 +19,9 @@ class Findings {
   Findings(Workspace& workspace, std::string rerun)
       : workspace_(workspace), rerun_(std::move(rerun)) {}
 
+  /// Another way to see the failure.
+  void set_rerun(std::string rerun) { rerun_ = std::move(rerun); }
+
   /// `best` is the best program so far, and fails like this.
   void save_step(const Candidate& best, const sandbox::Signature& signature);
   /// The best program at the end; `comment` is added to what is said about it.

@@ -15,13 +15,17 @@
 namespace assay::reduce {
 
 struct Options {
-  /// What trials have in common: backend, faults, limits, ...; `accuracy` is chosen here.
+  /// What trials have in common: backend, faults, limits, ...; `accuracy` is chosen here. `threads`
+  /// are the program's; candidates have one if the failure shows with one too.
   sandbox::Trial trial = {};
   /// Limits are what the program needs eagerly, times this, on top of those of `trial`.
   double limit_factor = 0;
   enum class Accuracy { automatic, always, never };
   /// Automatic: look for wrong numbers if nothing raises.
   Accuracy accuracy = Accuracy::automatic;
+  /// Compare integers and bools also in the candidates of a failure in floating point, where
+  /// rounding alone can change them. The program itself is always compared in full.
+  bool strict_candidates = false;
   std::filesystem::path output;
   /// How to see the failure of a result, for a comment in its file.
   std::string rerun = {};
@@ -74,6 +78,11 @@ struct Reduced {
   std::vector<std::string> notes = {};  ///< About the inputs.
   int runs = 0;                         ///< The result was run again this often,
   int reproduced = 0;                   ///< and failed the same way this often.
+  /// Integers and bools of candidates were not compared: see Options::strict_candidates.
+  bool ignored_non_fp = false;
+  std::string not_compared = {};  ///< Of a program that passes: what its comparison left out.
+  int threads = 1;                ///< Of the trials.
+  bool needs_threads = false;     ///< With one thread it does not fail like this.
   std::vector<OtherFailure> others = {};
   std::optional<std::filesystem::path> passing = {};
 

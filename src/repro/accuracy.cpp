@@ -20,6 +20,10 @@ std::optional<std::string> find_difference(const graph::Graph& graph,
     });
     return std::nullopt;
   }
+  if (!models.not_compared.empty()) {
+    observe::log(observe::Component::repro, observe::Level::info,
+                 [&] { return models.not_compared; });
+  }
   if (models.same()) return std::nullopt;
   const compare::Comparison& found = models.comparison;
   return found.where.empty() ? found.message : found.where + ": " + found.message;

@@ -1,5 +1,6 @@
 #include "sandbox/run_trial.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/core/Tensor.h>
 #include <c10/core/GradMode.h>
@@ -125,6 +126,7 @@ class TrialRun {
 
   void run() {
     enter("load");
+    at::set_num_threads(trial_.threads);  // the server has started none, so this process may
     if (!trial_.inject.empty()) backends::set_faults(backends::parse_faults(trial_.inject));
     file_ = repro::parse_repro_file(trial_.file, "candidate.py");
     report_node_on_signals(report_.descriptor(), *file_.graph);
@@ -202,9 +204,7 @@ class TrialRun {
   compare::TwoModelsOptions comparison_options() const {
     compare::TwoModelsOptions options;
     options.only_forward = !has_backward();
-    // As stock: after autograd only floating point counts, unless the check is to be strict.
-    options.same.ignore_non_fp =
-        trial_.ignore_non_fp || (!has_gradients_ && !trial_.strict_accuracy);
+    options.same.ignore_non_fp = trial_.ignore_non_fp;
     options.seed = trial_.seed;
     return options;
   }
@@ -247,6 +247,7 @@ class TrialRun {
       throw std::runtime_error(two.eager_error);
     }
     enter("compare");
+    if (!two.not_compared.empty()) report_.send({{"not_compared", two.not_compared}});
     const compare::Comparison& found = two.comparison;
     if (found.same) return;
     send_difference(found);

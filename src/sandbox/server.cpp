@@ -81,7 +81,7 @@ json carry_out(const Trial& trial, LineSocket& socket) {
         run_trial(trial, report_pipe);
       }
     };
-    ending = run_process(trial.limits, body, socket.descriptor(), [&] {
+    ending = run_process(limits_for(trial.limits, trial.threads), body, socket.descriptor(), [&] {
       // A message during a trial asks for its end, and so does the end of the stream.
       socket.receive_now();
       return true;

@@ -35,6 +35,7 @@ Report report_from_json(const json& object) {
   read(object, "node", report.node);
   read(object, "operator", report.op);
   read(object, "suspects", report.suspects);
+  read(object, "not_compared", report.not_compared);
   if (const auto accuracy = object.find("accuracy"); accuracy != object.end()) {
     read(*accuracy, "kind", report.accuracy_kind);
     read(*accuracy, "where", report.accuracy_where);
@@ -49,6 +50,15 @@ Report report_from_json(const json& object) {
 
 }  // namespace
 
+Limits limits_for(const Limits& limits, int threads) {
+  // Address space: glibc reserves a stack of 8 MB and a heap of 64 MB (twice that, to align it).
+  constexpr std::uint64_t kBytesPerThread = std::uint64_t{144} << 20U;
+  Limits scaled = limits;
+  scaled.cpu_seconds *= threads;
+  scaled.memory_bytes += kBytesPerThread * static_cast<std::uint64_t>(threads - 1);
+  return scaled;
+}
+
 json to_json(const Trial& trial) {
   json config = json::array();
   for (const auto& [name, value] : trial.config) {
@@ -59,7 +69,6 @@ json to_json(const Trial& trial) {
           {"save_dir", trial.save_directory},
           {"backend", trial.backend},
           {"accuracy", trial.accuracy},
-          {"strict", trial.strict_accuracy},
           {"eager", trial.eager},
           {"repeat_eager", trial.repeat_eager},
           {"backward", trial.backward},
@@ -69,6 +78,7 @@ json to_json(const Trial& trial) {
           {"private_cache", trial.private_cache},
           {"inject", trial.inject},
           {"seed", trial.seed},
+          {"threads", trial.threads},
           {"config", std::move(config)},
           {"setup", trial.setup},
           {"command", trial.command},
@@ -88,7 +98,6 @@ Trial trial_from_json(const json& object) {
   read(object, "save_dir", trial.save_directory);
   read(object, "backend", trial.backend);
   read(object, "accuracy", trial.accuracy);
-  read(object, "strict", trial.strict_accuracy);
   read(object, "eager", trial.eager);
   read(object, "repeat_eager", trial.repeat_eager);
   read(object, "backward", trial.backward);
@@ -98,6 +107,7 @@ Trial trial_from_json(const json& object) {
   read(object, "private_cache", trial.private_cache);
   read(object, "inject", trial.inject);
   read(object, "seed", trial.seed);
+  read(object, "threads", trial.threads);
   if (const auto config = object.find("config"); config != object.end()) {
     for (const json& setting : *config) {
       trial.config.emplace_back(setting.at(0).get<std::string>(), setting.at(1).dump());

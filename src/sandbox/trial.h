@@ -13,7 +13,8 @@
 
 namespace assay::sandbox {
 
-/// What the process of a trial may use. Memory is counted on top of what the server has.
+/// What the process of a trial may use. Memory is counted on top of what the server has; memory and
+/// CPU time are those of one thread (limits_for).
 struct Limits {
   double wall_seconds = 60;
   double cpu_seconds = 60;
@@ -36,17 +37,18 @@ struct Trial {
   std::string save_directory;  ///< Holds `storages/`.
   std::string backend = "eager";
   bool accuracy = false;  ///< Compare with eager too.
-  bool strict_accuracy = false;
-  bool eager = true;  ///< A candidate that fails eagerly is invalid.
+  bool eager = true;      ///< A candidate that fails eagerly is invalid.
   /// With accuracy: eager is compared with itself first, and not only where results differ.
   bool repeat_eager = false;
   bool backward = true;  ///< Where something requires grad.
   /// The stage in which the failure is looked for: what gets past it passes. Empty: to the end.
   std::string until;
-  bool ignore_non_fp = false;
+  bool ignore_non_fp = false;  ///< Compare floating-point results only.
   bool autocast = false;
   std::string inject;  ///< Faults on purpose, backends::parse_faults.
   std::uint64_t seed = 0;
+  /// Inside operators, as torch.set_num_threads() has it. The server itself has one.
+  int threads = 1;
   /// For stock's stack: settings as (name, JSON value), and Python lines to execute first.
   std::vector<std::pair<std::string, std::string>> config = {};
   std::string setup;
@@ -69,11 +71,12 @@ struct Report {
   std::string op;  ///< Qualified: torch.ops.aten.relu.default
   /// Nodes of the file's graph that the failing node was made of.
   std::vector<std::string> suspects;
-  std::string accuracy_kind;  ///< values, nan, dtype, shape, structure
+  std::string accuracy_kind;  ///< values, integers, nan, dtype, shape, structure
   std::string accuracy_where;
   double error = 0;
   double tolerance = 0;
-  std::string values;  ///< For Task::record, JSON.
+  std::string not_compared;  ///< What the comparison left out, in a sentence.
+  std::string values;        ///< For Task::record, JSON.
 };
 
 struct Outcome {
@@ -90,6 +93,10 @@ struct Outcome {
   /// The server could not carry out the trial; nothing else is set.
   std::string server_error;
 };
+
+/// What the process of a trial may use with that many threads. The limits of a trial are those for
+/// one: each further one has a stack and a heap of its own, and CPU time to spend.
+Limits limits_for(const Limits& limits, int threads);
 
 nlohmann::json to_json(const Trial& trial);
 Trial trial_from_json(const nlohmann::json& json);

@@ -106,7 +106,11 @@ TEST(Fault, IsReadFromText) {
   const Fault fault = parse_faults("layer_norm:oom").at(0);
   EXPECT_EQ(fault.op, "layer_norm");
   EXPECT_EQ(fault.kind, FaultKind::oom);
-  for (const char* text : {"relu", "relu:", ":nan", "relu:acuracy"}) {
+  const Fault with_threads = parse_faults("relu:abort:50%:threads").at(0);
+  EXPECT_EQ(with_threads.percent, 50);
+  EXPECT_TRUE(with_threads.needs_threads);
+  EXPECT_FALSE(fault.needs_threads);
+  for (const char* text : {"relu", "relu:", ":nan", "relu:acuracy", "relu:threads"}) {
     EXPECT_THROW(parse_faults(text), UserError) << text;
   }
   try {

@@ -56,6 +56,39 @@ TEST(Same, TellsKindsApart) {
   EXPECT_EQ(kind_of(ones, value(at::ones({2, 2}).to_sparse())), Kind::structure);
 }
 
+TEST(Same, IntegersAreEqualOrNot) {
+  const Tensor large = at::full({3}, 5'000'000, at::kLong);
+  const Comparison found = same(value(large), value(large.add(1)), nullptr, {.tol = 1e-2});
+  EXPECT_EQ(found.kind, Kind::integers);
+  EXPECT_EQ(found.message, "3 of 3 integers differ, by up to 1");
+  EXPECT_EQ(kind_of(value(at::ones({2}, at::kBool)), value(at::zeros({2}, at::kBool))),
+            Kind::integers);
+  EXPECT_EQ(kind_of(c10::IValue(3), c10::IValue(4)), Kind::integers);
+}
+
+TEST(Same, ADifferenceInFloatingPointComesFirst) {
+  const Value mask = value(at::ones({2}, at::kBool));
+  const Value other_mask = value(at::zeros({2}, at::kBool));
+  const Value ones = value(at::ones({2}));
+  const Value zeros = value(at::zeros({2}));
+  const Comparison found =
+      same(list({mask, list({ones}), mask}), list({other_mask, list({zeros}), other_mask}));
+  EXPECT_EQ(found.kind, Kind::values);
+  EXPECT_EQ(found.where, "[1][0]");
+  const Comparison masks = same(list({ones, mask, mask}), list({ones, mask, other_mask}));
+  EXPECT_EQ(masks.where, "[2]");
+}
+
+TEST(Same, CountsWhatIsNotCompared) {
+  const Value left = list({value(at::ones({2})), value(at::ones({2}, at::kLong)), c10::IValue(3)});
+  const Value right =
+      list({value(at::ones({2})), value(at::zeros({2}, at::kLong)), c10::IValue(4)});
+  const Comparison found = same(left, right, nullptr, {.ignore_non_fp = true});
+  EXPECT_TRUE(found.same);
+  EXPECT_EQ(found.not_compared, 2);
+  EXPECT_EQ(same(left, left).not_compared, 0);
+}
+
 TEST(Same, JudgesByTheFloat64Reference) {
   const Tensor exact = at::randn({2000}, at::kDouble);
   const Tensor noise = at::randn({2000}, at::kDouble);
@@ -112,7 +145,10 @@ TEST(Same, DtypesThatHaveFewOperators) {
                                      at::kUInt16, at::kUInt32, at::kUInt64}) {
     const Value left = value(numbers.to(dtype));
     EXPECT_TRUE(same(left, left).same) << dtype;
-    EXPECT_EQ(kind_of(left, value(numbers.flip(0).to(dtype))), Kind::values) << dtype;
+    const bool is_integer = c10::isIntegralType(dtype, /*includeBool=*/false);
+    EXPECT_EQ(kind_of(left, value(numbers.flip(0).to(dtype))),
+              is_integer ? Kind::integers : Kind::values)
+        << dtype;
   }
 }
 

@@ -142,6 +142,14 @@ def overflows(pair: Pair, theirs: bool | None, found: Comparison) -> bool:
     return bool(theirs) and isinstance(pair.reference, float) and abs(pair.reference) > 1e38
 
 
+def tolerates_integers(pair: Pair, theirs: bool | None, found: Comparison) -> bool:
+    """Integers are equal or not in Assay; in stock they may be off as floating point may."""
+    if not isinstance(pair.reference, torch.Tensor) or is_fp(pair.reference):
+        return False
+    is_ignored = pair.options.get("ignore_non_fp", False) and found.same
+    return is_ignored or (bool(theirs) and found.kind == "integers")
+
+
 Difference = Callable[[Pair, bool | None, Comparison], bool]
 OF_CONTAINERS: list[Difference] = [raises, reference_does_not_fit]
 DIFFERENCES: list[Difference] = [
@@ -153,6 +161,7 @@ DIFFERENCES: list[Difference] = [
     is_not_finite,
     is_complex,
     overflows,
+    tolerates_integers,
 ]
 
 
@@ -225,6 +234,11 @@ EXAMPLES: dict[str, tuple[Pair, bool | None, str | None]] = {
         "values",
     ),
     "overflows": (Pair(1e300, 2e300, None, {}), True, "values"),
+    "tolerates_integers": (
+        Pair(row(5000, dtype=torch.int64), row(5001, dtype=torch.int64), None, {"tol": 1e-3}),
+        True,
+        "integers",
+    ),
 }
 
 

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "assay/error.h"
+#include "sandbox/prepare.h"
 #include "sandbox_fixture.h"
 
 namespace assay::sandbox {
@@ -98,6 +99,35 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& with) {
       return std::string(std::get<0>(with.param).kind) + "_" + std::get<1>(with.param);
     });
+
+std::size_t count_threads() {
+  const std::filesystem::directory_iterator tasks("/proc/self/task");
+  return static_cast<std::size_t>(std::distance(begin(tasks), end(tasks)));
+}
+
+TEST_F(ServerTest, ItsPreparationStartsNoThread) {
+  const std::size_t before = count_threads();
+  prepare_for_trials();
+  EXPECT_EQ(count_threads(), before);
+}
+
+TEST_F(ServerTest, ATrialHasThreads) {
+  ServerPool pool(fork_server(), 1);
+  Trial parallel = trial("a = torch.mm(x, x)\nb = torch.exp(a)\nreturn (b,)");
+  parallel.file = graph_text("a = torch.mm(x, x)\nb = torch.exp(a)\nreturn (b,)",
+                             "x: \"f32[512, 512][512, 1]cpu\"");
+  parallel.accuracy = true;
+  for (const int threads : {2, 1, 3}) {
+    parallel.threads = threads;
+    const Outcome outcome = pool.run(parallel);
+    EXPECT_EQ(classify(outcome).verdict, Verdict::passed) << outcome.report.message;
+  }
+  Trial faulty = trial(kModel);
+  faulty.inject = "relu:runtime_error:threads";
+  EXPECT_EQ(classify(pool.run(faulty)).verdict, Verdict::passed);
+  faulty.threads = 2;
+  EXPECT_EQ(classify(pool.run(faulty)).verdict, Verdict::exception);
+}
 
 TEST_F(ServerTest, ThatDiesIsReplaced) {
   pid_t server = -1;

@@ -109,6 +109,45 @@ def test_autocast(connection: Connection) -> None:
     assert "torch.bfloat16" in answer["output"]
 
 
+def test_a_trial_has_threads_of_its_own(connection: Connection) -> None:
+    work = "x = torch.ones(900, 900); x @ x"
+    tasks = "len(os.listdir('/proc/self/task'))"
+    setup = backend(f"{work}; print('threads', torch.get_num_threads(), {tasks} > 1)")
+    asked = {"backend": "mine", "setup": setup, "accuracy": True}
+    limits = {"wall": 120.0, "cpu": 60.0, "memory": 1 << 30}
+    for threads in (2, 1, 3):  # the server has none, so each trial can start its own
+        answer = connection.ask(AFTER_DYNAMO, threads=threads, limits=limits, **asked)
+        assert answer["report"]["status"] == "passed", answer
+        assert f"threads {threads} {threads > 1}" in answer["output"]
+
+
+@pytest.mark.parametrize(
+    ("body", "where"),
+    [
+        ("out = graph(*inputs); return [out[0], out[1] + 1]", "output[1]"),
+        ("out = graph(*inputs); inputs[1].add_(1); return out", "input[1]"),
+    ],
+)
+def test_integers_and_changed_inputs_are_compared(
+    connection: Connection, body: str, where: str
+) -> None:
+    file = with_body(
+        "        sin = torch.ops.aten.sin.default(x);  x = None\n"
+        "        ge = torch.ops.aten.ge.Tensor(sin, y);  y = None\n"
+        "        sum_1 = torch.ops.aten.sum.default(ge)\n"
+        "        return (sin, sum_1)\n"
+    )
+    asked = {"backend": "mine", "setup": backend(body), "accuracy": True, "limits": WALL}
+    report = connection.ask(file, **asked)["report"]
+    assert (report["status"], report["stage"]) == ("failed", "compare"), report
+    assert report["accuracy"]["where"] == where
+    is_integer = where.startswith("output")
+    assert report["accuracy"]["kind"] == ("integers" if is_integer else "values")
+    report = connection.ask(file, ignore_non_fp=True, **asked)["report"]
+    assert report["status"] == ("passed" if is_integer else "failed")
+    assert report["not_compared"] == "1 integer or bool result was not compared"
+
+
 @pytest.mark.parametrize("file", [AFTER_DYNAMO, AFTER_AOT], ids=["dynamo", "aot"])
 def test_lowering_names_its_operator(connection: Connection, file: str) -> None:
     setup = """

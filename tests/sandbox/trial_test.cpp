@@ -18,7 +18,6 @@ TEST(TrialJson, ATrialArrivesAsItWas) {
   trial.save_directory = "/tmp/a b";
   trial.backend = "inductor";
   trial.accuracy = true;
-  trial.strict_accuracy = true;
   trial.eager = false;
   trial.backward = false;
   trial.ignore_non_fp = true;
@@ -27,6 +26,7 @@ TEST(TrialJson, ATrialArrivesAsItWas) {
   trial.private_cache = true;
   trial.inject = "relu:abort";
   trial.seed = 0xFFFFFFFFFFFFFFFF;
+  trial.threads = 7;
   trial.config = {{"a.b", "1"}, {"c", "\"text\""}, {"d", "null"}};
   trial.setup = "import os";
   trial.command = "grep relu";
@@ -38,6 +38,15 @@ TEST(TrialJson, ATrialArrivesAsItWas) {
   EXPECT_EQ(read.seed, trial.seed);
   EXPECT_EQ(read.config, trial.config);
   EXPECT_EQ(read.limits.memory_bytes, trial.limits.memory_bytes);
+}
+
+TEST(Limits, GrowWithTheThreads) {
+  const Limits one = {1.5, 2.5, std::uint64_t{5} << 20U, 77};
+  const Limits four = limits_for(one, 4);
+  EXPECT_EQ(four.wall_seconds, 1.5);
+  EXPECT_EQ(four.cpu_seconds, 10);
+  EXPECT_GT(four.memory_bytes, one.memory_bytes + (std::uint64_t{3 * 64} << 20U));
+  EXPECT_EQ(limits_for(one, 1).memory_bytes, one.memory_bytes);
 }
 
 TEST(TrialJson, WhatIsLeftOutHasItsDefault) {

@@ -1,13 +1,15 @@
 """Where and by how much the results of a compiled program differ from eager's.
 
-Whether they differ is for PyTorch's own ``same`` to say.
+Whether floating point differs is for PyTorch's own ``same`` to say. Integers and bools are equal or
+not: ``same`` would allow them its tolerance too.
 """
 
 from __future__ import annotations
 
 import logging
 import math
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import torch
 from torch._dynamo.utils import rmse, same
@@ -15,11 +17,71 @@ from torch._dynamo.utils import rmse, same
 Difference = dict[str, Any]
 
 
+class Run(NamedTuple):
+    """What one run of a program gave."""
+
+    output: Any
+    inputs: list[Any]
+    """The tensors among its inputs as it left them."""
+
+
+def run_of(output: Any, inputs: list[Any]) -> Run:
+    """Of the inputs only tensors can be changed in place."""
+    return Run(output, [item if isinstance(item, torch.Tensor) else None for item in inputs])
+
+
 def compare(
-    expected: Any, result: Any, reference: Any, *, tolerance: float, ignore_non_fp: bool
+    expected: Run, result: Run, reference: Run | None, *, tolerance: float, ignore_non_fp: bool
 ) -> Difference | None:
-    """The first difference that counts; ``reference`` is eager's result in float64, if there is."""
-    return _Comparison(tolerance, ignore_non_fp).find(expected, result, reference, "output")
+    """The first difference; ``reference`` is eager's result in float64, if there is.
+
+    One in floating point comes before one in integers: a mask made of a wrong number differs too,
+    and the number is the cause.
+    """
+    comparison = _Comparison(tolerance, ignore_non_fp)
+    in_integers = None
+    for part in ("output", "input"):
+        eager, compiled, judge = (
+            None if run is None else run.output if part == "output" else run.inputs
+            for run in (expected, result, reference)
+        )
+        found = comparison.find(eager, compiled, judge, part)
+        if found is not None and found["kind"] != "integers":
+            return found
+        in_integers = in_integers or found
+    return in_integers
+
+
+def not_compared(expected: Run) -> str:
+    """What ``ignore_non_fp`` leaves out, in a sentence; empty if nothing."""
+    results = sum(map(_is_exact, _leaves(expected.output)))
+    inputs = sum(map(_is_exact, _leaves(expected.inputs)))
+    counts = [(results, "result"), (inputs, "input")]
+    parts = [
+        f"{count} integer or bool {what}{'' if count == 1 else 's'}"
+        for count, what in counts
+        if count > 0
+    ]
+    if not parts:
+        return ""
+    return f"{' and '.join(parts)} {'was' if results + inputs == 1 else 'were'} not compared"
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from _leaves(item)
+    elif isinstance(value, dict):
+        yield from _leaves(list(value.values()))
+    else:
+        yield value
+
+
+def _is_exact(value: Any) -> bool:
+    """Whether rounding is no excuse for a difference."""
+    if isinstance(value, torch.Tensor):
+        return not (value.is_floating_point() or value.is_complex() or value.is_quantized)
+    return isinstance(value, int | torch.SymInt | torch.SymBool)
 
 
 class _Comparison:
@@ -41,6 +103,7 @@ class _Comparison:
     def _first(
         self, keys: Any, expected: Any, result: Any, reference: Any, where: str
     ) -> Difference | None:
+        in_integers = None
         for key in keys:
             found = self.find(
                 expected[key],
@@ -48,9 +111,10 @@ class _Comparison:
                 None if reference is None else reference[key],
                 f"{where}[{key!r}]",
             )
-            if found is not None:
+            if found is not None and found["kind"] != "integers":
                 return found
-        return None
+            in_integers = in_integers or found
+        return in_integers
 
     def _leaf(self, expected: Any, result: Any, reference: Any, where: str) -> Difference | None:
         if isinstance(expected, torch.Tensor) != isinstance(result, torch.Tensor):
@@ -60,24 +124,61 @@ class _Comparison:
                 else _structure(where, expected, result)
             )
         if not isinstance(expected, torch.Tensor):
-            if self._is_same(expected, result, reference):
-                return None
-            return {"kind": "values", "where": where, "error": _difference(expected, result)}
+            return self._constant(expected, result, reference, where)
+        if expected.layout != result.layout:
+            return {
+                "kind": "structure",
+                "where": where,
+                "message": f"{expected.layout} became {result.layout}",
+            }
         if expected.shape != result.shape:
             return {
                 "kind": "shape",
                 "where": where,
                 "message": f"{list(expected.shape)} became {list(result.shape)}",
             }
-        if self._is_same(expected, result, reference):
-            return None
         if expected.dtype != result.dtype:
             return {
                 "kind": "dtype",
                 "where": where,
                 "message": f"{expected.dtype} became {result.dtype}",
             }
+        if _is_exact(expected):
+            return None if self.ignore_non_fp else self._integers(expected, result, where)
+        if self._is_same(expected, result, reference):
+            return None
         return self._values(expected, result, reference, where)
+
+    def _constant(
+        self, expected: Any, result: Any, reference: Any, where: str
+    ) -> Difference | None:
+        if isinstance(expected, float | complex):
+            if self._is_same(expected, result, reference):
+                return None
+        elif self.ignore_non_fp or expected == result:
+            return None
+        return {
+            "kind": "integers" if _is_exact(expected) else "values",
+            "where": where,
+            "error": _difference(expected, result),
+            "message": f"{expected} became {result}",
+        }
+
+    @staticmethod
+    def _integers(expected: torch.Tensor, result: torch.Tensor, where: str) -> Difference | None:
+        if expected.layout != torch.strided:
+            expected, result = expected.to_dense(), result.to_dense()
+        if torch.equal(expected, result):
+            return None
+        count = int((expected != result).sum())
+        largest = float((expected.double() - result.double()).abs().max())
+        what = "bools differ" if expected.dtype == torch.bool else f"integers differ, by {largest:g}"
+        return {
+            "kind": "integers",
+            "where": where,
+            "error": largest,
+            "message": f"{count} of {expected.numel()} {what}",
+        }
 
     def _is_same(self, expected: Any, result: Any, reference: Any) -> bool:
         return same(
@@ -86,7 +187,6 @@ class _Comparison:
             reference,
             tol=self.tolerance,
             equal_nan=True,
-            ignore_non_fp=self.ignore_non_fp,
             log_error=_log.debug,
         )
 

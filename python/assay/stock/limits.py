@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from assay.stock import process
@@ -14,6 +14,11 @@ POLL_SECONDS = 0.1  # how often the CPU time of a running trial is looked at
 PART_TAKEN = 16
 # ... and may take this many times as long, or a busy machine would turn it into a hang.
 MOST_TIME = 4.0
+
+
+# Address space of a thread: glibc reserves a stack of 8 MB and a heap of 64 MB (twice that, to align
+# it).
+BYTES_PER_THREAD = 144 << 20
 
 
 @dataclass(frozen=True)
@@ -27,11 +32,22 @@ class Limits:
 
     @staticmethod
     def of(request: dict[str, Any]) -> Limits:
-        """Those of a request; raises ``TypeError`` or ``ValueError`` for what is no limit."""
+        """Those of a request; raises ``TypeError`` or ``ValueError`` for what is no limit.
+
+        CPU time and memory are given for one thread: each further one needs its own.
+        """
         kinds = {"wall": float, "cpu": float, "memory": int, "output": int}
         given = request.get("limits") or {}
         found = {name: given.get(name) for name in kinds}
-        return Limits(**{name: kinds[name](v) for name, v in found.items() if v is not None})
+        limits = Limits(**{name: kinds[name](v) for name, v in found.items() if v is not None})
+        threads = int(request.get("threads") or 1)
+        return replace(
+            limits,
+            cpu=None if limits.cpu is None else limits.cpu * threads,
+            memory=None
+            if limits.memory is None
+            else limits.memory + (threads - 1) * BYTES_PER_THREAD,
+        )
 
 
 class Timer:

@@ -73,7 +73,7 @@ def run(request: Request, fd: int) -> int:
                 report.add(
                     status="failed",
                     type="AccuracyError",
-                    message=f"{difference['kind']} of {difference['where']} differ",
+                    message=_sentence(difference),
                     accuracy=difference,
                 )
                 return 1
@@ -90,6 +90,11 @@ def run(request: Request, fd: int) -> int:
     return 0
 
 
+def _sentence(difference: accuracy.Difference) -> str:
+    text = f"{difference['kind']} of {difference['where']} differ"
+    return f"{text}: {difference['message']}" if "message" in difference else text
+
+
 @contextlib.contextmanager
 def _invalid_if_it_fails() -> Iterator[None]:
     try:
@@ -103,10 +108,15 @@ def _invalid_if_it_fails() -> Iterator[None]:
 # --- Load -----------------------------------------------------------------------------------------
 
 
+def _threads(request: Request) -> int:
+    return int(request.get("threads") or 1)
+
+
 def _load(request: Request, report: Report) -> Trial:
     setup = request.get("setup") or ""
     if isinstance(setup, list):
         setup = "\n".join(setup)
+    torch.set_num_threads(_threads(request))  # the server has started none, so this process may
     loaded = text.read(request["file"])
     if setup:
         settings.do_not_reuse_graphs()
@@ -154,6 +164,7 @@ class Trial:
         self.names = names
         self.seed_value = int(request.get("seed") or 0)
         self.checks_accuracy = bool(request.get("accuracy"))
+        self.ignores_non_fp = bool(request.get("ignore_non_fp"))
         self.seed()
         self.module: torch.nn.Module = names[loaded.main_class]()
         self.prepare()
@@ -190,30 +201,32 @@ class Trial:
         """The steps of a trial; the difference, if accuracy was asked for and there is one."""
         raise NotImplementedError
 
-    def run_eagerly(self) -> Any:
+    def run_eagerly(self) -> accuracy.Run:
         """What the program itself gives."""
         raise NotImplementedError
 
-    def comparison(self, reference: Any, *, ignore_non_fp: bool) -> Callable[..., Any]:
+    def comparison(self, reference: accuracy.Run | None) -> Callable[..., Any]:
         """A function of two results: the difference between them, or None."""
         return functools.partial(
             accuracy.compare,
             reference=reference,
             tolerance=torch._dynamo.config.repro_tolerance,
-            ignore_non_fp=ignore_non_fp,
+            ignore_non_fp=self.ignores_non_fp,
         )
 
     def compare(
-        self, expected: Any, result: Any, reference: Any, *, ignore_non_fp: bool
+        self, expected: accuracy.Run, result: accuracy.Run, reference: accuracy.Run | None
     ) -> accuracy.Difference | None:
         self.report.stage("compare")
-        compare = self.comparison(reference, ignore_non_fp=ignore_non_fp)
+        if self.ignores_non_fp and (left_out := accuracy.not_compared(expected)):
+            self.report.add(not_compared=left_out)
+        compare = self.comparison(reference)
         found = compare(expected, result)
         if found is not None:
             self.check_repeatable(expected, compare)
         return found
 
-    def check_repeatable(self, expected: Any, compare: Callable[..., Any]) -> None:
+    def check_repeatable(self, expected: accuracy.Run, compare: Callable[..., Any]) -> None:
         """A program that gives other numbers each time proves nothing about a compiler."""
         with _invalid_if_it_fails(), self.mode():
             again = self.run_eagerly()
@@ -256,7 +269,6 @@ class AfterDynamo(Trial):
 
     def test(self) -> accuracy.Difference | None:
         expected = reference = None
-        ignore_non_fp = bool(self.request.get("ignore_non_fp"))
         if self.checks_accuracy or self.request.get("eager", True):
             self.report.stage("eager")
             with _invalid_if_it_fails(), self.mode():
@@ -264,8 +276,7 @@ class AfterDynamo(Trial):
                 if self.checks_accuracy:
                     reference = self.float64()
                     if self.request.get("repeat_eager"):
-                        compare = self.comparison(reference, ignore_non_fp=ignore_non_fp)
-                        self.check_repeatable(expected, compare)
+                        self.check_repeatable(expected, self.comparison(reference))
         self.report.stage("compile")
         torch._dynamo.reset()
         compiled = torch._dynamo.optimize(self.staged_compiler())(copy.deepcopy(self.module))
@@ -275,7 +286,8 @@ class AfterDynamo(Trial):
             result = self.run(compiled, self.report.stage)
         if not self.checks_accuracy:
             return None
-        return self.compare(expected, result, reference, ignore_non_fp=ignore_non_fp)
+        assert expected is not None
+        return self.compare(expected, result, reference)
 
     def staged_compiler(self) -> Callable[..., Any]:
         """The backend, saying when it starts and ends: Dynamo calls it within the first run."""
@@ -294,8 +306,8 @@ class AfterDynamo(Trial):
         module: torch.nn.Module,
         stage: Callable[[str], None] = lambda name: None,
         inputs: list[Any] | None = None,
-    ) -> Any:
-        """Forward and, if something requires grad, backward; outputs and gradients."""
+    ) -> accuracy.Run:
+        """Forward and, if something requires grad, backward; outputs, gradients and inputs."""
         # collect_results looks at the gradients of all inputs, also of those that keep none.
         warnings.filterwarnings(
             "ignore", message="The .grad attribute of a Tensor that is not a leaf"
@@ -306,13 +318,13 @@ class AfterDynamo(Trial):
         self.seed()
         output = module(*inputs)
         if not self.has_backward:
-            return output
+            return accuracy.run_of(output, inputs)
         if requires_bwd_pass(output):
             stage("backward")
             reduce_to_scalar_loss(output).backward()
-        return collect_results(module, output, None, inputs)
+        return accuracy.run_of(collect_results(module, output, None, inputs), inputs)
 
-    def float64(self) -> Any:
+    def float64(self) -> accuracy.Run | None:
         """Eager's results in float64, or None where that cannot be had (as stock does)."""
         if not torch._dynamo.config.same_two_models_use_fp64:
             return None
@@ -329,7 +341,7 @@ class AfterDynamo(Trial):
         finally:
             torch.set_grad_enabled(is_grad_enabled)
 
-    def run_eagerly(self) -> Any:
+    def run_eagerly(self) -> accuracy.Run:
         return self.run(self.module)
 
 
@@ -343,8 +355,6 @@ class AfterAot(Trial):
         return torch.no_grad()
 
     def test(self) -> accuracy.Difference | None:
-        is_strict = bool(self.request.get("strict"))
-        ignore_non_fp = bool(self.request.get("ignore_non_fp")) or not is_strict
         with self.mode():
             self.report.stage("eager")
             with _invalid_if_it_fails():
@@ -355,20 +365,21 @@ class AfterAot(Trial):
                 if self.checks_accuracy:
                     reference = self.float64(graph)
                     if self.request.get("repeat_eager"):
-                        compare = self.comparison(reference, ignore_non_fp=ignore_non_fp)
-                        self.check_repeatable(expected, compare)
+                        self.check_repeatable(expected, self.comparison(reference))
             self.report.stage("compile")
             compiled = self.compile(graph)
             inputs = self.inputs()
             self.seed()
             self.report.stage("run")
             boxed = getattr(compiled, "_boxed_call", False)
-            result = compiled(inputs) if boxed else compiled(*inputs)
+            # A boxed function empties the list that it is given.
+            output = compiled(list(inputs)) if boxed else compiled(*inputs)
             if not self.checks_accuracy:
                 return None
-            return self.compare(expected, result, reference, ignore_non_fp=ignore_non_fp)
+            assert expected is not None
+            return self.compare(expected, accuracy.run_of(output, inputs), reference)
 
-    def run_eagerly(self) -> Any:
+    def run_eagerly(self) -> accuracy.Run:
         inputs = self.inputs()
         self.seed()
         result = self.module(*inputs)
@@ -376,7 +387,7 @@ class AfterAot(Trial):
             raise Invalid(f"the graph returns a {type(result).__name__}, not a tuple")
         if any(isinstance(item, tuple | list) for item in result):
             raise Invalid("the graph returns a tuple of tuples")
-        return result
+        return accuracy.run_of(result, inputs)
 
     def trace(self) -> torch.fx.GraphModule:
         """The graph with metadata, as inductor takes it."""
@@ -415,14 +426,18 @@ class AfterAot(Trial):
 
         return compile_fx_inner(graph, inputs)
 
-    def float64(self, graph: torch.fx.GraphModule) -> Any:
-        """Eager's results in float64; without them only a strict comparison says something."""
+    def float64(self, graph: torch.fx.GraphModule) -> accuracy.Run | None:
+        """Eager's results in float64.
+
+        Without them only what is close is the same. That is too strict for the candidates of a
+        failure in floating point: a reduction could end at a difference that rounding made.
+        """
         try:
             model, inputs = cast_to_fp64(copy.deepcopy(graph), self.inputs())
             self.seed()
-            return model(*inputs)
+            return accuracy.run_of(model(*inputs), inputs)
         except Exception as error:
-            if not self.request.get("strict"):
+            if self.ignores_non_fp:
                 raise Invalid(f"no float64 reference: {error}") from error
             print(f"no float64 reference: {error}")
             return None
