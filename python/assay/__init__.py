@@ -15,13 +15,25 @@ from typing import Any
 import torch  # noqa: F401  (loads libtorch, which the extension links)
 
 from assay import _C, aot, compare
-from assay._C import InternalError, OperatorError, SettingsError, TraceError, UserError
+from assay._C import (
+    AccuracyError,
+    BackendCompilerFailed,
+    Error,
+    InternalError,
+    OperatorError,
+    SettingsError,
+    TraceError,
+    UserError,
+)
 
 __version__: str = _C.version
 
 _C.configure_from_environment()
 
 __all__ = [
+    "AccuracyError",
+    "BackendCompilerFailed",
+    "Error",
     "Graph",
     "InternalError",
     "OperatorError",

@@ -9,10 +9,12 @@
 
 #include "aot.h"
 #include "assay/error.h"
+#include "assay/stage.h"
 #include "assay/version.h"
 #include "aten/facts.h"
 #include "aten/resolve.h"
 #include "aten/runner.h"
+#include "backends/error.h"
 #include "compare.h"
 #include "graph/parse.h"
 #include "graph/print.h"
@@ -20,6 +22,7 @@
 #include "observe/observe.h"
 #include "observe/timings.h"
 #include "python_values.h"
+#include "repro/accuracy_error.h"
 #include "repro/inputs.h"
 #include "repro/repro_file.h"
 #include "repro/write.h"
@@ -128,6 +131,25 @@ class RunnerHandle {
   std::unique_ptr<aten::GraphRunner> runner_;
 };
 
+// Every failure is an `Error`, and also what Python code would catch for its kind.
+void add_exceptions(py::module_& module) {
+  const py::object error = py::reinterpret_steal<py::object>(PyErr_NewExceptionWithDoc(
+      "assay._C.Error", "The base of all exceptions of Assay's.", PyExc_Exception, nullptr));
+  module.attr("Error") = error;
+  const auto bases = [&](PyObject* kind) {
+    return py::make_tuple(error, py::reinterpret_borrow<py::object>(kind));
+  };
+  const auto user_error =
+      py::register_exception<UserError>(module, "UserError", bases(PyExc_ValueError));
+  py::register_exception<TraceError>(module, "TraceError", user_error);
+  py::register_exception<observe::SettingsError>(module, "SettingsError", bases(PyExc_ValueError));
+  const py::tuple at_run_time = bases(PyExc_RuntimeError);
+  py::register_exception<InternalError>(module, "InternalError", at_run_time);
+  py::register_exception<aten::OperatorError>(module, "OperatorError", at_run_time);
+  py::register_exception<backends::BackendError>(module, "BackendCompilerFailed", at_run_time);
+  py::register_exception<repro::AccuracyError>(module, "AccuracyError", at_run_time);
+}
+
 }  // namespace
 
 }  // namespace assay::binding
@@ -139,11 +161,10 @@ PYBIND11_MODULE(_C, module) {
   module.attr("version") = std::string(version);
   module.attr("torch_version") = std::string(torch_version);
 
-  const auto user_error = py::register_exception<UserError>(module, "UserError", PyExc_ValueError);
-  py::register_exception<TraceError>(module, "TraceError", user_error);
-  py::register_exception<InternalError>(module, "InternalError", PyExc_RuntimeError);
-  py::register_exception<aten::OperatorError>(module, "OperatorError", PyExc_RuntimeError);
-  py::register_exception<observe::SettingsError>(module, "SettingsError", PyExc_ValueError);
+  add_exceptions(module);
+  py::list stages;
+  for (const std::string_view name : kStageNames) stages.append(std::string(name));
+  module.attr("stages") = py::tuple(stages);
 
   module.def("call", &call_by_name, py::arg("name"), py::arg("args"), py::arg("kwargs"),
              "Call a function by its qualified name, or a method as '.name', without Python.");

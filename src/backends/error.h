@@ -2,27 +2,18 @@
 /// (`aten::OperatorError`).
 #pragma once
 
-#include <stdexcept>
 #include <string>
 #include <string_view>
 
+#include "aten/failure.h"
+
 namespace assay::backends {
 
-class BackendError : public std::runtime_error {
+class BackendError : public aten::ProgramError {
  public:
   BackendError(std::string_view backend, const std::string& message, std::string node = {})
-      : std::runtime_error("backend '" + std::string(backend) + "': " + message),
-        message_(message),
-        node_(std::move(node)) {}
-
-  /// Without the backend's name.
-  const std::string& message() const { return message_; }
-  /// The node it is about; empty if there is none.
-  const std::string& node() const { return node_; }
-
- private:
-  std::string message_;
-  std::string node_;
+      : ProgramError("BackendError", "backend '" + std::string(backend) + "': " + message, message,
+                     std::move(node)) {}
 };
 
 }  // namespace assay::backends

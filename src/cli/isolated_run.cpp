@@ -89,23 +89,32 @@ bool needs_threads(sandbox::ServerPool& pool, sandbox::Trial trial, const Signat
 void print_verdict(const RunCommand& command, const Signature& signature, const Outcome& outcome,
                    bool needs_threads) {
   if (command.json) {
-    const nlohmann::json report = {
-        {"status", signature.verdict == Verdict::passed ? "ok" : "failed"},
-        {"backend", command.backend},
-        {"stack", command.stack},
-        {"accuracy", command.accuracy},
-        {"threads", command.threads},
-        {"needs_threads", needs_threads},
-        {"signature", to_json(signature)},
-        {"message", outcome.report.message},
-        {"node", outcome.report.node},
-        {"where", outcome.report.accuracy_where},
-        {"error", outcome.report.error},
-        {"tolerance", outcome.report.tolerance},
-        {"not_compared", outcome.report.not_compared},
-        {"seconds", outcome.seconds},
-        {"peak_bytes", outcome.peak_bytes},
-        {"output", outcome.output}};
+    nlohmann::json report = {{"status", signature.verdict == Verdict::passed ? "ok" : "failed"},
+                             {"backend", command.backend},
+                             {"stack", command.stack},
+                             {"accuracy", command.accuracy},
+                             {"threads", command.threads},
+                             {"needs_threads", needs_threads},
+                             {"signature", to_json(signature)},
+                             {"message", outcome.report.message},
+                             {"node", outcome.report.node},
+                             {"where", outcome.report.accuracy_where},
+                             {"error", outcome.report.error},
+                             {"tolerance", outcome.report.tolerance},
+                             {"not_compared", outcome.report.not_compared},
+                             {"seconds", outcome.seconds},
+                             {"peak_bytes", outcome.peak_bytes},
+                             {"output", outcome.output}};
+    // As a run in this process says it.
+    if (signature.verdict != Verdict::passed) {
+      report["failure"] = {
+          {"kind", sandbox::to_string(signature.verdict)},
+          {"stage", signature.stage ? std::string(assay::to_string(*signature.stage)) : ""},
+          {"backend", command.backend},
+          {"type", signature.type},
+          {"message", outcome.report.message}};
+      if (!outcome.report.node.empty()) report["failure"]["node"] = outcome.report.node;
+    }
     using Handler = nlohmann::json::error_handler_t;
     std::printf("%s\n", report.dump(2, ' ', false, Handler::replace).c_str());
     return;

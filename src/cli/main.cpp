@@ -1,10 +1,10 @@
 // The `assay` command: reads the arguments and calls one of cli/commands.h.
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <exception>
 #include <nlohmann/json.hpp>
 
 #include "assay/error.h"
+#include "aten/failure.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
 #include "observe/configure.h"
@@ -15,9 +15,9 @@ namespace {
 namespace cli = assay::cli;
 namespace observe = assay::observe;
 using assay::UserError;
-using assay::UserErrorDetail;
 
 constexpr int kUsageError = 2;
+constexpr int kInternalError = 3;
 
 constexpr const char* kExamples = R"(examples:
   assay run repro.py                    run a graph file and describe its results
@@ -27,7 +27,7 @@ constexpr const char* kExamples = R"(examples:
   assay show minifier_launcher.py       what is in a graph file
   assay show repro.py --dot | dot -Tsvg > graph.svg
   TORCH_LOGS="graph_code" assay run repro.py
-exit codes: 0 fine, 1 the program under test fails, 2 bad usage or bad file)";
+exit codes: 0 fine, 1 the program under test fails, 2 bad usage or bad file, 3 a bug in Assay)";
 
 struct Options {
   cli::RunCommand run;
@@ -179,24 +179,34 @@ CLI::App* add_show(CLI::App& app, Options& options) {
   return show;
 }
 
-int report(const std::exception& error, const Options& options, const char* kind) {
+// What ends a command before it has a verdict on a program is a mistake in the request, or a bug.
+int report_exception(const Options& options) {
+  const assay::aten::FailureDetail failure = assay::aten::describe_exception();
+  const bool is_users = failure.blame == assay::aten::FailureDetail::Blame::user;
+  std::string text = failure.text;
+  // InternalError asks for a report by itself.
+  if (!is_users && failure.type != "InternalError") {
+    text = "internal error: " + failure.type + ": " + text +
+           "\n  This is a bug in Assay; please report it together with the file you ran.";
+  }
   if (options.json) {
-    nlohmann::json report = {{"status", "error"}, {"kind", kind}, {"message", error.what()}};
-    if (const auto* user = dynamic_cast<const UserError*>(&error)) {
-      const UserErrorDetail& detail = user->detail();
-      report["message"] = detail.message;
-      if (!detail.hint.empty()) report["hint"] = detail.hint;
-      if (detail.where.line > 0) {
-        report["file"] = detail.where.file;
-        report["line"] = detail.where.line;
-        report["column"] = detail.where.column;
-      }
+    const bool is_setting = failure.type == "SettingsError";
+    const char* kind = is_setting ? "settings" : is_users ? "user" : "internal";
+    nlohmann::json report = {{"status", "error"},
+                             {"kind", kind},
+                             {"type", failure.type},
+                             {"message", is_users ? failure.message : text}};
+    if (!failure.hint.empty()) report["hint"] = failure.hint;
+    if (failure.where.line > 0) {
+      report["file"] = failure.where.file;
+      report["line"] = failure.where.line;
+      report["column"] = failure.where.column;
     }
     using Handler = nlohmann::json::error_handler_t;
     std::printf("%s\n", report.dump(2, ' ', false, Handler::replace).c_str());
   }
-  std::fprintf(stderr, "%s %s\n", cli::red("error:").c_str(), error.what());
-  return kUsageError;
+  std::fprintf(stderr, "%s %s\n", cli::red("error:").c_str(), text.c_str());
+  return is_users ? kUsageError : kInternalError;
 }
 
 int parse_and_run(int argc, char** argv, Options& options) {
@@ -285,12 +295,8 @@ int run_command(int argc, char** argv) {
   } catch (const observe::HelpRequested& help) {
     std::printf("%s\n", help.what());
     return 0;
-  } catch (const UserError& error) {
-    return report(error, options, "user");
-  } catch (const observe::SettingsError& error) {
-    return report(error, options, "settings");
-  } catch (const std::exception& error) {
-    return report(error, options, "internal");
+  } catch (...) {
+    return report_exception(options);
   }
 }
 

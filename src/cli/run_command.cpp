@@ -8,9 +8,9 @@
 #include <fstream>
 
 #include "assay/error.h"
-#include "aten/runner.h"
+#include "assay/stage.h"
+#include "aten/failure.h"
 #include "backends/compile.h"
-#include "backends/error.h"
 #include "backends/fault.h"
 #include "cli/commands.h"
 #include "cli/gradients.h"
@@ -30,8 +30,14 @@ struct Session {
   const RunCommand& command;
   repro::ReproFile file;
   repro::Inputs inputs;
-  std::string phase = "compile";
+  Stage stage = Stage::compile;
 };
+
+// Eager has nothing of its own that could fail, unless it is given a fault: it is the program.
+Stage as_reported(const RunCommand& command, Stage stage) {
+  const bool is_program = command.backend == "eager" && backends::current_faults().empty();
+  return is_program && stage != Stage::compile ? Stage::eager : stage;
+}
 
 compare::Callable compile(Session& session) {
   const RunCommand& command = session.command;
@@ -50,7 +56,7 @@ RunOutcome run_repeatedly(Session& session) {
   const compare::Callable compiled = compile(session);
   RunOutcome outcome;
   for (int i = 0; i < command.repeat; ++i) {
-    session.phase = "run";
+    session.stage = as_reported(command, Stage::run);
     session.inputs = repro::load_inputs(session.file, {command.seed, command.save_directory});
     repro::seed_generator(command.seed);
     if (command.backward) keep_gradients(session.inputs.values);
@@ -61,7 +67,7 @@ RunOutcome run_repeatedly(Session& session) {
       outcome.seconds.push_back(std::chrono::duration<double>(Clock::now() - begin).count());
     }
     if (command.backward) {
-      session.phase = "backward";
+      session.stage = as_reported(command, Stage::backward);
       outcome.gradients = run_backward(outcome.results, session.inputs.values, *session.file.graph);
     }
   }
@@ -75,29 +81,17 @@ void save_results(const std::filesystem::path& path, const aten::Value& results)
   if (!stream.flush()) throw UserError(path.string() + ": the results cannot be written");
 }
 
-int fail(const Session& session, RunFailure failure) {
-  failure.phase = session.phase;
-  print_failure(session.command, session.file, session.inputs, failure);
-  return 1;
-}
-
 int run_and_report(Session& session) {
   try {
     const RunOutcome outcome = run_repeatedly(session);
     if (session.command.output) save_results(*session.command.output, outcome.results);
     print_success(session.command, session.file, session.inputs, outcome);
     return 0;
-  } catch (const aten::OperatorError& error) {
-    return fail(
-        session,
-        {{}, error.what(), error.message(), error.node_name(), error.call(), error.stack()});
-  } catch (const backends::BackendError& error) {
-    return fail(session, {{}, error.message(), error.message(), error.node(), {}, {}});
-  } catch (const TraceError& error) {  // the program is fine, but this backend cannot take it
-    return fail(session, {{}, error.what(), error.detail().message, {}, {}, {}});
-  } catch (const c10::Error& error) {  // raised outside of any node, by autograd
-    const std::string message = error.what_without_backtrace();
-    return fail(session, {{}, message, message, {}, {}, {}});
+  } catch (...) {
+    const aten::FailureDetail failure = aten::describe_exception();
+    if (failure.blame != aten::FailureDetail::Blame::program) throw;
+    print_failure(session.command, session.file, session.inputs, session.stage, failure);
+    return 1;
   }
 }
 

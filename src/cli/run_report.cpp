@@ -17,7 +17,7 @@ using nlohmann::json;
 
 json describe_file(const repro::ReproFile& file, const repro::Inputs& inputs) {
   return {{"file", file.source->file},
-          {"stage", to_string(file.stage)},
+          {"taken", to_string(file.stage)},
           {"nodes", file.graph->size()},
           {"inputs",
            {{"count", file.inputs.size()},
@@ -55,9 +55,9 @@ void print_success_json(const RunCommand& command, const repro::ReproFile& file,
   print_json(report);
 }
 
-const char* doing(const std::string& phase) {
-  if (phase == "compile") return "compiling";
-  return phase == "backward" ? "running backward" : "running";
+const char* doing(Stage stage) {
+  if (stage == Stage::compile) return "compiling";
+  return stage == Stage::backward ? "running backward" : "running";
 }
 
 }  // namespace
@@ -88,20 +88,21 @@ void print_success(const RunCommand& command, const repro::ReproFile& file,
 }
 
 void print_failure(const RunCommand& command, const repro::ReproFile& file,
-                   const repro::Inputs& inputs, const RunFailure& failure) {
+                   const repro::Inputs& inputs, Stage stage, const aten::FailureDetail& failure) {
   if (!command.json) {
-    // Eager has nothing of its own that could fail: there it is the program.
-    const std::string where = command.backend == "eager" && failure.phase == "run"
-                                  ? ""
-                                  : command.backend + ", " + doing(failure.phase) + ": ";
-    std::fprintf(stderr, "%s %s%s\n", red("failed:").c_str(), where.c_str(), failure.text.c_str());
+    const std::string where =
+        stage == Stage::eager ? "" : command.backend + ", " + doing(stage) + ": ";
+    // The backend is named already.
+    const std::string& text = failure.type == "BackendError" ? failure.message : failure.text;
+    std::fprintf(stderr, "%s %s%s\n", red("failed:").c_str(), where.c_str(), text.c_str());
     return;
   }
   json report = describe_file(file, inputs);
   report["status"] = "failed";
   json& entry = report["failure"] = {{"kind", "exception"},
-                                     {"stage", command.backend},
-                                     {"phase", failure.phase},
+                                     {"stage", to_string(stage)},
+                                     {"backend", command.backend},
+                                     {"type", failure.type},
                                      {"message", failure.message}};
   if (!failure.node.empty()) entry["node"] = failure.node;
   if (!failure.call.empty()) {

@@ -4,9 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "assay/stage.h"
+#include "aten/failure.h"
 #include "aten/value.h"
 #include "cli/commands.h"
-#include "graph/meta.h"
 #include "repro/inputs.h"
 #include "repro/repro_file.h"
 
@@ -20,19 +21,9 @@ struct RunOutcome {
   std::vector<std::pair<std::string, at::Tensor>> gradients;
 };
 
-/// The failure of a backend or of an operator it ran.
-struct RunFailure {
-  std::string phase;  ///< `compile`, `run` or `backward`
-  std::string text;   ///< The whole message, for a person.
-  std::string message;
-  std::string node;  ///< Empty where no node is to blame; so are `call` and `stack`.
-  std::string call;
-  std::vector<graph::StackFrame> stack;
-};
-
 void print_success(const RunCommand& command, const repro::ReproFile& file,
                    const repro::Inputs& inputs, const RunOutcome& outcome);
 void print_failure(const RunCommand& command, const repro::ReproFile& file,
-                   const repro::Inputs& inputs, const RunFailure& failure);
+                   const repro::Inputs& inputs, Stage stage, const aten::FailureDetail& failure);
 
 }  // namespace assay::cli

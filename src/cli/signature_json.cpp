@@ -6,7 +6,7 @@ namespace assay::cli {
 
 nlohmann::json to_json(const sandbox::Signature& signature) {
   return {{"kind", sandbox::to_string(signature.verdict)},
-          {"stage", signature.stage},
+          {"stage", signature.stage ? std::string(assay::to_string(*signature.stage)) : ""},
           {"type", signature.type},
           {"operator", signature.op},
           {"message", signature.message},

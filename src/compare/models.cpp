@@ -12,6 +12,7 @@
 #include <mutex>
 
 #include "assay/error.h"
+#include "aten/failure.h"
 #include "aten/input_copies.h"
 #include "aten/rng_state.h"
 #include "aten/runner.h"
@@ -110,10 +111,8 @@ std::string error_of(const std::function<void()>& run) {
     return {};
   } catch (const InternalError&) {
     throw;
-  } catch (const c10::Error& error) {
-    return error.what_without_backtrace();
-  } catch (const std::exception& error) {
-    return error.what();
+  } catch (...) {
+    return aten::describe_exception().text;
   }
 }
 

@@ -168,16 +168,16 @@ class Reduction {
     base.limits = tight_limits();
     base.accuracy = options_.accuracy != Options::Accuracy::never;
     base.ignore_non_fp = options_.trial.ignore_non_fp || ignores_non_fp(wanted);
-    base.until.clear();
+    base.until.reset();
     base.private_cache = false;
     if (!wanted.is_failure()) return;
     base.accuracy = options_.accuracy == Options::Accuracy::always ||
-                    wanted.verdict == Verdict::accuracy || wanted.stage == "compare";
+                    wanted.verdict == Verdict::accuracy || wanted.stage == Stage::compare;
     // What gets past the stage that fails need not go further.
     if (!base.accuracy) base.until = wanted.stage;
     // A kernel that does not compile leaves nothing to share, and trials of the same one would wait
     // for each other.
-    base.private_cache = wanted.stage == "compile";
+    base.private_cache = wanted.stage == Stage::compile;
   }
 
   // Does the program fail at all, how, and always?
@@ -353,7 +353,7 @@ class Reduction {
         graph::print(*best_.graph, {.metadata = false, .stacks = false, .releases = false});
     if (options_.look_for_others) {
       // Any failure, so as the program was tried at first.
-      judge_.base().until.clear();
+      judge_.base().until.reset();
       judge_.base().accuracy = options_.accuracy != Options::Accuracy::never;
       judge_.base().ignore_non_fp = options_.trial.ignore_non_fp;
       judge_.base().threads = options_.trial.threads;

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "assay/error.h"
 #include "c10/util/hash.h"
 #include "repro/save.h"
 
@@ -16,8 +17,8 @@ using sandbox::Verdict;
 std::string to_line(const std::string& key, const Judgement& judgement) {
   const Signature& signature = judgement.signature;
   const json object = {{"key", key},
-                       {"verdict", static_cast<int>(signature.verdict)},
-                       {"stage", signature.stage},
+                       {"verdict", sandbox::to_string(signature.verdict)},
+                       {"stage", signature.stage ? assay::to_string(*signature.stage) : ""},
                        {"type", signature.type},
                        {"operator", signature.op},
                        {"message", signature.message},
@@ -26,11 +27,27 @@ std::string to_line(const std::string& key, const Judgement& judgement) {
   return object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
-Judgement from_json(const json& object) {
+// A name that a part of a log has, as the value it stands for. A log with a name that we do not
+// know is another version's: to guess would be to take one failure for another.
+template <typename Find>
+auto value_named(const json& object, const char* key, Find find, const TextLocation& where) {
+  const std::string name = object.at(key).get<std::string>();
+  const auto value = find(name);
+  if (!value) {
+    throw UserError({"there is no " + std::string(key) + " '" + name + "'",
+                     where,
+                     {},
+                     1,
+                     "the log is of another version of Assay; --restart begins anew"});
+  }
+  return *value;
+}
+
+Judgement from_json(const json& object, const TextLocation& where) {
   Judgement judgement;
   Signature& signature = judgement.signature;
-  signature.verdict = static_cast<Verdict>(object.at("verdict").get<int>());
-  signature.stage = object.at("stage").get<std::string>();
+  signature.verdict = value_named(object, "verdict", sandbox::verdict_named, where);
+  if (object.at("stage") != "") signature.stage = value_named(object, "stage", stage_named, where);
   signature.type = object.at("type").get<std::string>();
   signature.op = object.at("operator").get<std::string>();
   signature.message = object.at("message").get<std::string>();
@@ -45,13 +62,15 @@ Judgement from_json(const json& object) {
 VerdictLog::VerdictLog(std::filesystem::path file) : file_(std::move(file)) {
   std::ifstream old(file_);
   bool is_cut_short = false;
+  TextLocation where = {file_.string(), 0, 1};
   for (std::string line; std::getline(old, line); is_cut_short = old.eof()) {
+    ++where.line;
     const json object = json::parse(line, nullptr, false);
     if (!object.is_object()) continue;
     try {
-      known_[object.at("key").get<std::string>()] = from_json(object);
+      known_[object.at("key").get<std::string>()] = from_json(object, where);
     } catch (const json::exception&) {
-      continue;  // the question is asked again
+      continue;  // a part is missing or of another type: the question is asked again
     }
   }
   stream_.open(file_, std::ios::app);

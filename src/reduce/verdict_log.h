@@ -22,7 +22,7 @@ struct Judgement {
 class VerdictLog {
  public:
   /// Reads the file if it is there; new verdicts are added to it. A line that was cut short is
-  /// passed over, and so is one that says nothing we know.
+  /// passed over. Throws `UserError` for a verdict or a stage that there is not.
   explicit VerdictLog(std::filesystem::path file);
 
   std::optional<Judgement> find(const std::string& key) const;

@@ -1,8 +1,6 @@
 #include "repro/debug_reporter.h"
 
-#include <c10/util/Exception.h>
-
-#include "aten/runner.h"
+#include "aten/failure.h"
 #include "repro/accuracy_error.h"
 #include "repro/warn.h"
 
@@ -10,19 +8,7 @@ namespace assay::repro {
 
 namespace {
 
-std::string current_message() {
-  try {
-    throw;
-  } catch (const c10::Error& error) {
-    return error.what_without_backtrace();
-  } catch (const aten::OperatorError& error) {
-    return error.message();
-  } catch (const std::exception& error) {
-    return error.what();
-  } catch (...) {
-    return "an exception of an unknown type";
-  }
-}
+std::string current_message() { return aten::describe_exception().message; }
 
 }  // namespace
 

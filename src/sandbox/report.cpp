@@ -121,7 +121,7 @@ void ReportPipe::send(const nlohmann::json& piece) const {
   write_all(pipe_, line.data(), line.size());
 }
 
-void ReportPipe::stage(std::string_view name) const { send({{"stage", name}}); }
+void ReportPipe::stage(Stage stage) const { send({{"stage", to_string(stage)}}); }
 
 void report_node_on_signals(int pipe, const graph::Graph& graph) { handle_signals(pipe, graph); }
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
-#include <string_view>
 
+#include "assay/stage.h"
 #include "graph/graph.h"
 
 namespace assay::sandbox {
@@ -16,7 +16,7 @@ class ReportPipe {
   int descriptor() const { return pipe_; }
   void send(const nlohmann::json& piece) const;
   /// Said before each step, so that a crash has a stage.
-  void stage(std::string_view name) const;
+  void stage(Stage stage) const;
 
  private:
   int pipe_;

@@ -5,18 +5,14 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/GradMode.h>
 #include <c10/util/hash.h>
-#include <cxxabi.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
-#include <typeinfo>
 
 #include "assay/error.h"
+#include "aten/failure.h"
 #include "aten/runner.h"
 #include "backends/compile.h"
-#include "backends/error.h"
 #include "backends/fault.h"
 #include "compare/models.h"
 #include "compare/same.h"
@@ -34,53 +30,22 @@ namespace {
 using aten::Value;
 using nlohmann::json;
 
-std::string type_of(const std::exception& error) {
-  int status = 0;
-  char* name = abi::__cxa_demangle(typeid(error).name(), nullptr, nullptr, &status);
-  const std::string full = status == 0 ? name : typeid(error).name();
-  std::free(name);  // NOLINT: the ABI says so
-  return full.substr(full.rfind(':') == std::string::npos ? 0 : full.rfind(':') + 1);
-}
-
-// What the current exception tells.
+// What the current exception says. The node that failed is one of a graph that was made of the
+// file's; the suspect is the file's own.
 json describe_exception(const graph::Graph* graph) {
-  try {
-    throw;
-  } catch (const aten::OperatorError& error) {
-    const graph::Node* origin =
-        graph == nullptr ? nullptr : find_origin(*graph, error.node_name(), error.provenance());
-    json piece = {{"type", "OperatorError"},
-                  {"message", error.message()},
-                  {"node", error.node_name()},
-                  {"operator", error.target()}};
-    if (origin != nullptr) {
-      piece["operator"] = origin->target().name();
-      piece["suspects"] = {origin->name()};
-    }
-    return piece;
-  } catch (const backends::BackendError& error) {
-    json piece = {{"type", "BackendError"}, {"message", error.message()}};
-    if (error.node().empty()) return piece;
-    piece["node"] = error.node();
-    const graph::Node* origin = graph == nullptr ? nullptr : find_origin(*graph, error.node(), {});
-    if (origin != nullptr) {
-      piece["operator"] = origin->target().name();
-      piece["suspects"] = {origin->name()};
-    }
-    return piece;
-  } catch (const UserError& error) {
-    return {{"type", type_of(error)}, {"message", error.detail().message}};
-  } catch (const c10::Error& error) {
-    return {{"type", "c10::Error"}, {"message", error.what_without_backtrace()}};
-  } catch (const std::exception& error) {
-    return {{"type", type_of(error)}, {"message", error.what()}};
-  } catch (...) {
-    return {{"type", "unknown exception"}, {"message", "something that is no std::exception"}};
+  const aten::FailureDetail failure = aten::describe_exception();
+  json piece = {{"type", failure.type}, {"message", failure.message}};
+  if (failure.node.empty()) return piece;
+  piece["node"] = failure.node;
+  if (!failure.target.empty()) piece["operator"] = failure.target;
+  const graph::Node* origin =
+      graph == nullptr ? nullptr : find_origin(*graph, failure.node, failure.provenance);
+  if (origin != nullptr) {
+    piece["operator"] = origin->target().name();
+    piece["suspects"] = {origin->name()};
   }
+  return piece;
 }
-
-constexpr std::array<std::string_view, 6> kStages = {"load", "eager",    "compile",
-                                                     "run",  "backward", "compare"};
 
 // The stage that was asked about went well.
 class StageLimitReached {};
@@ -104,9 +69,10 @@ class Autocast {
 };
 
 // What the compiled program computes is not what eager computes.
-class AccuracyFailure : public std::runtime_error {
+class AccuracyFailure : public aten::ProgramError {
  public:
-  using std::runtime_error::runtime_error;
+  explicit AccuracyFailure(const std::string& difference)
+      : ProgramError("AccuracyError", difference, difference) {}
 };
 
 // Fills in every node's metadata from the values of the eager run.
@@ -122,10 +88,11 @@ class TrialRun {
   TrialRun(const Trial& trial, const ReportPipe& report) : trial_(trial), report_(report) {}
 
   const graph::Graph* graph() const { return file_.graph.get(); }
-  const std::string& stage() const { return stage_; }
+  /// What fails now is the program's own fault.
+  bool is_before_backend() const { return stage_ <= Stage::eager; }
 
   void run() {
-    enter("load");
+    enter(Stage::load);
     at::set_num_threads(trial_.threads);  // the server has started none, so this process may
     if (!trial_.inject.empty()) backends::set_faults(backends::parse_faults(trial_.inject));
     file_ = repro::parse_repro_file(trial_.file, "candidate.py");
@@ -135,20 +102,20 @@ class TrialRun {
     const c10::AutoGradMode grad(has_gradients_);
     const Autocast autocast(trial_.autocast);
     if (trial_.task == Trial::Task::record) {
-      enter("eager");
+      enter(Stage::eager);
       report_.send({{"values", record_values(*file_.graph, fresh_inputs(), trial_.save_directory,
                                              c10::sha1(trial_.file).str(), file_.source.get())}});
       return;
     }
     if (trial_.eager) {
-      enter("eager");
+      enter(Stage::eager);
       run_eagerly();
     }
     if (trial_.task == Trial::Task::analyze) {
       analyze();
       return;
     }
-    enter("compile");
+    enter(Stage::compile);
     repro::seed_generator(trial_.seed);
     const std::shared_ptr<const graph::Graph> graph(file_.graph.get(), [](const void*) {});
     const compare::Callable compiled =
@@ -156,15 +123,14 @@ class TrialRun {
     if (trial_.accuracy) {
       compare(compiled);
     } else {
-      enter("run");
+      enter(Stage::run);
       run_compiled(compiled);
     }
   }
 
  private:
-  void enter(const char* stage) {
-    const auto order = [](std::string_view name) { return std::ranges::find(kStages, name); };
-    if (order(trial_.until) < order(stage)) throw StageLimitReached();
+  void enter(Stage stage) {
+    if (trial_.until && *trial_.until < stage) throw StageLimitReached();
     stage_ = stage;
     report_.stage(stage);
   }
@@ -180,7 +146,7 @@ class TrialRun {
     repro::seed_generator(trial_.seed);
     const Value results = compiled(fresh_inputs());
     if (!has_backward() || !compare::requires_bwd_pass(results)) return;
-    enter("backward");
+    enter(Stage::backward);
     const at::Tensor loss = compare::reduce_to_scalar_loss(results);
     if (loss.defined() && loss.requires_grad()) loss.backward();
   }
@@ -210,11 +176,11 @@ class TrialRun {
   }
 
   void analyze() {
-    enter("run");
+    enter(Stage::run);
     repro::seed_generator(trial_.seed);
     const auto found = first_wrong_call(*file_.graph, inputs_, trial_.backend);
     if (!found) return;
-    enter("compare");
+    enter(Stage::compare);
     send_difference(found->comparison);
     const graph::Node* node = file_.graph->find(found->node);
     report_.send({{"node", found->node},
@@ -233,25 +199,25 @@ class TrialRun {
 
   void compare(const compare::Callable& compiled) {
     const compare::TwoModelsOptions options = comparison_options();
-    if (!eager_) enter("eager");
+    if (!eager_) enter(Stage::eager);
     const auto run = [&](std::vector<Value> inputs) {
-      enter("run");
+      enter(Stage::run);
       Value results = compiled(std::move(inputs));
-      enter(options.only_forward ? "compare" : "backward");
+      enter(options.only_forward ? Stage::compare : Stage::backward);
       return results;
     };
     const compare::TwoModels two =
         compare::same_two_models(*file_.graph, run, inputs_, options, eager_ ? &*eager_ : nullptr);
     if (two.eager_failed) {
-      stage_ = "eager";
+      stage_ = Stage::eager;
       throw std::runtime_error(two.eager_error);
     }
-    enter("compare");
+    enter(Stage::compare);
     if (!two.not_compared.empty()) report_.send({{"not_compared", two.not_compared}});
     const compare::Comparison& found = two.comparison;
     if (found.same) return;
     send_difference(found);
-    if (found.kind == compare::Comparison::Kind::reference) stage_ = "eager";
+    if (found.kind == compare::Comparison::Kind::reference) stage_ = Stage::eager;
     throw AccuracyFailure(found.message);
   }
 
@@ -261,13 +227,13 @@ class TrialRun {
   std::vector<Value> inputs_;
   bool has_gradients_ = false;
   std::optional<compare::Results> eager_;  // to compare with
-  std::string stage_;
+  Stage stage_ = Stage::load;
 };
 
 }  // namespace
 
 void run_command(const std::string& command, const std::filesystem::path& file, int report_pipe) {
-  ReportPipe(report_pipe).stage("check");
+  ReportPipe(report_pipe).stage(Stage::run);
   const std::string line = command + " \"$0\"";
   execl("/bin/sh", "sh", "-c", line.c_str(), file.c_str(), nullptr);
   _exit(127);
@@ -283,8 +249,7 @@ void run_trial(const Trial& trial, int report_pipe) noexcept {
     report.send({{"status", "passed"}});
   } catch (...) {
     json piece = describe_exception(run.graph());
-    const bool is_own_failure = run.stage() == "load" || run.stage() == "eager";
-    piece["status"] = is_own_failure ? "invalid" : "failed";
+    piece["status"] = run.is_before_backend() ? "invalid" : "failed";
     report.send(piece);
   }
 }

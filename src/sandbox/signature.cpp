@@ -138,6 +138,15 @@ std::string signal_name(int number) {
   return name == nullptr ? "signal " + std::to_string(number) : "SIG" + std::string(name);
 }
 
+// What the program was doing, to be added to what happened.
+const char* doing(const std::optional<Stage>& stage) {
+  if (stage == Stage::compile) return " while compiling";
+  if (stage == Stage::run) return " while running";
+  if (stage == Stage::backward) return " in backward";
+  if (stage == Stage::eager) return " in eager mode";
+  return "";
+}
+
 Verdict verdict_of(const Outcome& outcome) {
   const Report& report = outcome.report;
   if (!outcome.server_error.empty()) return Verdict::killed;
@@ -181,6 +190,15 @@ const char* to_string(Verdict verdict) {
   return "";
 }
 
+std::optional<Verdict> verdict_named(std::string_view name) {
+  for (const Verdict verdict :
+       {Verdict::passed, Verdict::invalid, Verdict::exception, Verdict::signal, Verdict::timeout,
+        Verdict::memory, Verdict::accuracy, Verdict::killed}) {
+    if (name == to_string(verdict)) return verdict;
+  }
+  return std::nullopt;
+}
+
 std::string normalise_message(std::string_view message) {
   return Normaliser(first_compiler_error(message)).run();
 }
@@ -191,8 +209,7 @@ Signature classify(const Outcome& outcome) {
   signature.verdict = verdict_of(outcome);
   signature.stage = report.stage;
   // A crash or a hang before the backend's turn is the program's own.
-  const bool is_before_backend =
-      report.stage.empty() || report.stage == "load" || report.stage == "eager";
+  const bool is_before_backend = !report.stage || *report.stage <= Stage::eager;
   if (signature.is_failure() && is_before_backend) signature.verdict = Verdict::invalid;
   if (!report.op.empty()) signature.op = graph::Target(report.op).base_name();
   switch (signature.verdict) {
@@ -260,10 +277,7 @@ std::string describe(const Signature& signature) {
       break;
   }
   if (!signature.op.empty()) text += " in " + signature.op;
-  if (signature.stage == "compile") text += " while compiling";
-  if (signature.stage == "run") text += " while running";
-  if (signature.stage == "backward") text += " in backward";
-  if (signature.stage == "eager") text += " in eager mode";
+  text += doing(signature.stage);
   if (!signature.message.empty()) text += ": " + signature.message;
   return text;
 }

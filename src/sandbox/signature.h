@@ -1,6 +1,7 @@
 /// \file What a failure is known by, so that a reduction never ends at a different one.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,10 +21,12 @@ enum class Verdict {
 };
 
 const char* to_string(Verdict verdict);
+/// Nothing if there is no verdict of that name.
+std::optional<Verdict> verdict_named(std::string_view name);
 
 struct Signature {
   Verdict verdict = Verdict::passed;
-  std::string stage;    ///< compile, run, backward, compare
+  std::optional<Stage> stage = std::nullopt;
   std::string type;     ///< `RuntimeError`, `SIGSEGV`, for accuracy `nan`, `values`, ...
   std::string op;       ///< Its base name: `relu`; empty if it is not known.
   std::string message;  ///< Normalised.

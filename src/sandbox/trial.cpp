@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "assay/error.h"
+
 namespace assay::sandbox {
 
 using nlohmann::json;
@@ -12,6 +14,17 @@ template <typename T>
 void read(const json& object, const char* key, T& value) {
   const auto found = object.find(key);
   if (found != object.end() && !found->is_null()) value = found->template get<T>();
+}
+
+void read(const json& object, const char* key, std::optional<Stage>& stage) {
+  std::string name;
+  read(object, key, name);
+  stage = stage_named(name);
+  if (!stage && !name.empty()) throw UserError("there is no stage '" + name + "'");
+}
+
+json name_of(const std::optional<Stage>& stage) {
+  return stage ? std::string(assay::to_string(*stage)) : "";
 }
 
 const char* to_string(Trial::Task task) {
@@ -72,7 +85,7 @@ json to_json(const Trial& trial) {
           {"eager", trial.eager},
           {"repeat_eager", trial.repeat_eager},
           {"backward", trial.backward},
-          {"until", trial.until},
+          {"until", name_of(trial.until)},
           {"ignore_non_fp", trial.ignore_non_fp},
           {"autocast", trial.autocast},
           {"private_cache", trial.private_cache},

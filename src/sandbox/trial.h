@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "assay/stage.h"
+
 namespace assay::sandbox {
 
 /// What the process of a trial may use. Memory is counted on top of what the server has; memory and
@@ -41,8 +43,8 @@ struct Trial {
   /// With accuracy: eager is compared with itself first, and not only where results differ.
   bool repeat_eager = false;
   bool backward = true;  ///< Where something requires grad.
-  /// The stage in which the failure is looked for: what gets past it passes. Empty: to the end.
-  std::string until;
+  /// The stage in which the failure is looked for: what gets past it passes. None: to the end.
+  std::optional<Stage> until = std::nullopt;
   bool ignore_non_fp = false;  ///< Compare floating-point results only.
   bool autocast = false;
   std::string inject;  ///< Faults on purpose, backends::parse_faults.
@@ -64,8 +66,8 @@ struct Trial {
 /// What the process said about itself, each as far as it is known.
 struct Report {
   std::string status;  ///< passed, failed, invalid; empty if it did not come to that
-  std::string stage;   ///< load, eager, compile, run, backward, compare
-  std::string type;    ///< Of the exception.
+  std::optional<Stage> stage = std::nullopt;
+  std::string type;  ///< Of the exception.
   std::string message;
   std::string node;
   std::string op;  ///< Qualified: torch.ops.aten.relu.default
@@ -101,6 +103,7 @@ Limits limits_for(const Limits& limits, int threads);
 nlohmann::json to_json(const Trial& trial);
 Trial trial_from_json(const nlohmann::json& json);
 nlohmann::json to_json(const Outcome& outcome, const nlohmann::json& report);
+/// Throws `UserError` for a stage that there is not: another version's server.
 Outcome outcome_from_json(const nlohmann::json& json);
 
 }  // namespace assay::sandbox

@@ -141,22 +141,22 @@ def test_mode_logs_every_operator() -> None:
 
 
 @pytest.mark.parametrize(
-    ("backend", "phase", "message"),
+    ("backend", "stage", "message"),
     [
         ("relu_compile_error_TESTING_ONLY", "compile", "injected compile error at 'input_3'"),
         ("relu_runtime_error_TESTING_ONLY", "run", "injected runtime error"),
     ],
 )
-def test_failing_backend_is_exit_code_1_and_named(backend: str, phase: str, message: str) -> None:
+def test_failing_backend_is_exit_code_1_and_named(backend: str, stage: str, message: str) -> None:
     result = assay("run", LAUNCHER, "--backend", backend)
     assert (result.code, result.out) == (1, "")
-    doing = {"compile": "compiling", "run": "running"}[phase]
+    doing = {"compile": "compiling", "run": "running"}[stage]
     assert result.err.startswith(f"failed: {backend}, {doing}: ")
     assert message in result.err
     result = assay("run", LAUNCHER, "--backend", backend, "--json")
     assert result.code == 1
     failure = result.json()["failure"]
-    assert (failure["stage"], failure["phase"]) == (backend, phase)
+    assert (failure["backend"], failure["stage"]) == (backend, stage)
     assert failure["node"].startswith("input_3")
     assert message in failure["message"]
 
@@ -167,7 +167,7 @@ def test_a_graph_that_a_backend_cannot_take_is_its_failure(tmp_path: Path) -> No
     result = assay("run", file, "--backend", "aot_eager", "--json")
     assert result.code == 1
     failure = result.json()["failure"]
-    assert (failure["stage"], failure["phase"]) == ("aot_eager", "compile")
+    assert (failure["backend"], failure["stage"]) == ("aot_eager", "compile")
     assert "nonzero" in failure["message"]
 
 
@@ -185,9 +185,9 @@ def test_faults_are_injected(backend: str) -> None:
         return assay("run", LAUNCHER, "--backend", backend, "--inject", fault, "--json").json()
 
     right = assay("run", LAUNCHER, "--json").json()["outputs"][0]
-    assert run("relu:compile_error")["failure"]["phase"] == "compile"
+    assert run("relu:compile_error")["failure"]["stage"] == "compile"
     failure = run("relu:runtime_error")["failure"]
-    assert failure["phase"] == "run"
+    assert failure["stage"] == "run"
     assert "injected runtime error" in failure["message"]
     assert run("relu:nan")["outputs"][0]["nan"] == 100
     assert abs(run("linear:accuracy")["outputs"][0]["mean"] - right["mean"]) > 1e-6
@@ -200,7 +200,7 @@ def test_a_fault_in_a_backward_operator_fails_backward() -> None:
     assert assay(*arguments, *fault).code == 0
     result = assay(*arguments, *fault, "--backward", "--json")
     assert result.code == 1
-    assert result.json()["failure"]["phase"] == "backward"
+    assert result.json()["failure"]["stage"] == "backward"
 
 
 def test_deadly_faults_are_real() -> None:

@@ -3,6 +3,7 @@ the user's program it comes from."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -64,7 +65,8 @@ def test_json_describes_the_failure(tmp_path: Path) -> None:
     assert report["failure"] == {
         "kind": "exception",
         "stage": "eager",
-        "phase": "run",
+        "backend": "eager",
+        "type": "OperatorError",
         "node": "mm",
         "call": "torch.ops.aten.mm.default(x, x)",
         "message": "mat1 and mat2 shapes cannot be multiplied (4x3 and 4x3)",
@@ -82,3 +84,41 @@ def test_a_crash_says_where(fault: str, words: str, tmp_path: Path) -> None:
     assert result.code < 0  # by the signal, as without us
     assert f"{words} in z (torch.relu)\n" in result.err
     assert "hint: `assay reduce`" in result.err
+
+
+def test_a_bug_of_ours_has_its_own_exit_code_and_asks_for_a_report(tmp_path: Path) -> None:
+    """A trial server that answers nonsense: an exception that nobody expected."""
+    python = tmp_path / "python"
+    python.write_text(
+        f"#!{sys.executable}\nimport os, sys\n"
+        "os.write(int(sys.argv[-1]), b'{\"ready\": 3.5}\\n')\n"
+    )
+    python.chmod(0o755)
+    file = graph_file(tmp_path, "y = torch.sin(x)\nreturn (y,)")
+    asked = ["run", file, "--stack", "torch"]
+    result = assay(*asked, env={"ASSAY_PYTHON": str(python)})
+    assert result.code == 3
+    assert "error: internal error: " in result.err
+    assert "This is a bug in Assay; please report it" in result.err
+    report = assay(*asked, "--json", env={"ASSAY_PYTHON": str(python)}).json()
+    assert (report["status"], report["kind"]) == ("error", "internal")
+
+
+@pytest.mark.parametrize(
+    ("kind", "stage"), [("compile_error", "compile"), ("runtime_error", "run")]
+)
+def test_an_isolated_run_means_the_same_by_stage(kind: str, stage: str, tmp_path: Path) -> None:
+    file = graph_file(tmp_path, "y = torch.sin(x)\nz = torch.relu(y)\nreturn (z,)")
+    asked = ["run", file, "--backend", "aot_eager", "--inject", f"relu:{kind}", "--json"]
+    here = assay(*asked).json()["failure"]
+    isolated = assay(*asked, "--isolated").json()
+    assert here["stage"] == isolated["failure"]["stage"] == isolated["signature"]["stage"] == stage
+    for part in ("kind", "backend", "type", "message", "node"):
+        assert here[part] == isolated["failure"][part], part
+
+
+def test_a_program_that_fails_eagerly_has_the_stage_eager(tmp_path: Path) -> None:
+    file = graph_file(tmp_path, "y = torch.mm(x, x)\nreturn (y,)", inputs='x: "f32[4, 3]"')
+    asked = ["run", file, "--backend", "eager", "--json"]
+    assert assay(*asked).json()["failure"]["stage"] == "eager"
+    assert assay(*asked, "--isolated").json()["failure"]["stage"] == "eager"

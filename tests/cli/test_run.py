@@ -60,7 +60,7 @@ def test_json_says_everything_about_a_run() -> None:
     report = assay("run", RUNNABLE, "--json", "--repeat", "3", "--threads", "1").json()
     assert report["status"] == "ok"
     assert report["file"] == str(RUNNABLE)
-    assert report["stage"] == "after_aot"
+    assert report["taken"] == "after_aot"
     assert report["backend"] == "eager"
     assert report["nodes"] == 19
     assert report["runs"] == 3

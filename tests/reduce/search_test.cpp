@@ -109,7 +109,7 @@ TEST_F(SearchTest, AFaultThatComesAndGoesIsAskedForAgain) {
   Judge judge(pool, trial);
   Signature wanted;
   wanted.verdict = Verdict::signal;
-  wanted.stage = "run";
+  wanted.stage = Stage::run;
   wanted.type = "SIGABRT";
   wanted.op = "sin";
   judge.look_for(wanted);

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -104,12 +105,34 @@ def start(
     )
 
 
+def while_running(
+    reducer: subprocess.Popen[str], pause: float, seconds: float = 300
+) -> Iterator[None]:
+    """Until the reducer ends. One that does not end in time is killed, and fails the test."""
+    deadline = time.monotonic() + seconds
+    while reducer.poll() is None:
+        if time.monotonic() > deadline:
+            reducer.kill()
+            pytest.fail("the reducer did not end in time")
+        yield
+        time.sleep(pause)
+
+
+def wait_for_a_trial(reducer: subprocess.Popen[str]) -> list[int]:
+    """The processes below the reducer, once there are its two servers and a trial."""
+    for _ in while_running(reducer, pause=0.01, seconds=60):
+        below = processes_below(reducer.pid)
+        if len(below) >= 3:
+            return below
+    raise AssertionError("the reducer ended before its first trial")
+
+
 def kill_trials(reducer: subprocess.Popen[str], share: float, seed: int) -> int:
     """Kill that share of the trials' processes from outside until the reducer ends."""
     draw = random.Random(seed)
     seen: set[int] = set()
     killed = 0
-    while reducer.poll() is None:
+    for _ in while_running(reducer, pause=0.001):
         for process in trial_processes(reducer.pid):
             if process in seen:
                 continue
@@ -118,7 +141,6 @@ def kill_trials(reducer: subprocess.Popen[str], share: float, seed: int) -> int:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(process, signal.SIGKILL)
                     killed += 1
-        time.sleep(0.001)
     return killed
 
 
@@ -148,10 +170,9 @@ def test_a_reducer_that_was_killed_goes_on(chain: Path, tmp_path: Path) -> None:
     verdicts = tmp_path / "out" / "verdicts.jsonl"
     for count in (2, 6, 12):
         reducer = start(chain, tmp_path / "out", *options)
-        while reducer.poll() is None:
+        for _ in while_running(reducer, pause=0.002):
             if verdicts.exists() and len(verdicts.read_text().splitlines()) >= count:
                 reducer.kill()
-            time.sleep(0.002)
         reducer.wait()
     resumed = reduce(chain, tmp_path / "out", *options)
     assert resumed.report["resumed"]
@@ -161,7 +182,7 @@ def test_a_reducer_that_was_killed_goes_on(chain: Path, tmp_path: Path) -> None:
 
 def test_ctrl_c_says_how_to_go_on(chain: Path, tmp_path: Path) -> None:
     reducer = start(chain, tmp_path / "out", "--inject", "relu:hang", *AOT, "--timeout", "30")
-    time.sleep(1.5)
+    wait_for_a_trial(reducer)
     reducer.send_signal(signal.SIGINT)
     _, err = reducer.communicate(timeout=10)
     assert reducer.returncode == 130
@@ -170,10 +191,7 @@ def test_ctrl_c_says_how_to_go_on(chain: Path, tmp_path: Path) -> None:
 
 def test_nothing_is_left_running(chain: Path, tmp_path: Path) -> None:
     reducer = start(chain, tmp_path / "out", "--inject", "relu:hang", *AOT, "--timeout", "30")
-    below: list[int] = []
-    while len(below) < 3:  # two servers and a trial
-        below = processes_below(reducer.pid)
-        time.sleep(0.01)
+    below = wait_for_a_trial(reducer)
     reducer.kill()
     reducer.wait()
     deadline = time.monotonic() + 10

@@ -8,13 +8,12 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from reduce.reducing import reduce, stock_file
-from reduce.test_robust import processes_below, start
+from reduce.test_robust import processes_below, start, while_running
 from support.command import assay, environment, graph_file
 
 STOCK = ["--stack", "torch", "--backend", "inductor"]
@@ -87,7 +86,7 @@ def test_when_every_trial_is_killed_nothing_is_written(stock_root: Path, tmp_pat
     file = with_fault(stock_file("mlp", "after_aot", stock_root), "compile_error")
     reducer = start(file, tmp_path / "out", *STOCK, "-j", "1", env=ENV)
     # The server, its worker, and then one process for each trial.
-    while reducer.poll() is None:
+    for _ in while_running(reducer, pause=0.002):
         [*servers] = processes_below(reducer.pid)
         depth = {process: _depth(process, reducer.pid) for process in servers}
         for process, levels in depth.items():
@@ -95,7 +94,6 @@ def test_when_every_trial_is_killed_nothing_is_written(stock_root: Path, tmp_pat
             if levels == 3 and _name(process).startswith("python"):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(process, signal.SIGKILL)
-        time.sleep(0.002)
     out, _ = reducer.communicate()
     assert reducer.returncode == 1
     assert '"status": "killed"' in out

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <limits>
 
+#include "assay/error.h"
 #include "support/temporary_directory.h"
 
 namespace assay::reduce {
@@ -36,7 +37,7 @@ class VerdictLogTest : public ::testing::Test {
 
 TEST_F(VerdictLogTest, ReadsWhatItWrote) {
   Judgement written;
-  written.signature = {Verdict::accuracy, "compare", "values", "relu", "a \"message\"\n", 0.5};
+  written.signature = {Verdict::accuracy, Stage::compare, "values", "relu", "a \"message\"\n", 0.5};
   written.suspects = {"relu_1", "add"};
   {
     VerdictLog log(file_);
@@ -97,11 +98,32 @@ TEST_F(VerdictLogTest, OpeningItAgainAddsNothing) {
 }
 
 TEST_F(VerdictLogTest, LinesThatSayNothingArePassedOver) {
-  std::ofstream(file_) << "{}\n{\"key\": 3}\n[1]\nnonsense\n{\"key\": \"a\", \"verdict\": \"x\"}\n";
+  std::ofstream(file_) << "{}\n{\"key\": 3}\n[1]\nnonsense\n{\"key\": \"a\", \"verdict\": 3}\n";
   VerdictLog log(file_);
   EXPECT_EQ(log.size(), 0U);
   log.add("one", judged(Verdict::passed));
   EXPECT_EQ(VerdictLog(file_).size(), 1U);
+}
+
+TEST_F(VerdictLogTest, WhatIsUnknownIsRefusedWithItsPlace) {
+  const std::string rest =
+      R"("type": "", "operator": "", "message": "", "magnitude": 0, "suspects": []})";
+  const auto message_of = [&](const std::string& names) -> std::string {
+    std::ofstream(file_) << "\n"
+                         << R"({"key": "a", )" << names << ", " << rest << "\n";
+    try {
+      const VerdictLog log(file_);
+      return log.find("a").has_value() ? "" : "passed over";
+    } catch (const UserError& error) {
+      return error.what();
+    }
+  };
+  EXPECT_EQ(message_of(R"("verdict": "passed", "stage": "run")"), "");
+  const std::string verdict = message_of(R"("verdict": "perhaps", "stage": "run")");
+  EXPECT_TRUE(verdict.starts_with(file_.string() + ":2:1: there is no verdict 'perhaps'"))
+      << verdict;
+  const std::string stage = message_of(R"("verdict": "passed", "stage": "dreaming")");
+  EXPECT_TRUE(stage.starts_with(file_.string() + ":2:1: there is no stage 'dreaming'")) << stage;
 }
 
 TEST_F(VerdictLogTest, Forgets) {

@@ -48,7 +48,7 @@ TEST_F(ServerTest, WhatFailsEagerlyIsInvalid) {
 struct FaultCase {
   const char* kind;
   Verdict verdict;
-  const char* stage;
+  Stage stage;
   const char* type;
 };
 
@@ -87,14 +87,15 @@ TEST_P(ServerFaultTest, IsToldApart) {
 INSTANTIATE_TEST_SUITE_P(
     Kinds, ServerFaultTest,
     ::testing::Combine(
-        ::testing::Values(FaultCase{"compile_error", Verdict::exception, "compile", "BackendError"},
-                          FaultCase{"runtime_error", Verdict::exception, "run", "OperatorError"},
-                          FaultCase{"accuracy", Verdict::accuracy, "compare", "values"},
-                          FaultCase{"nan", Verdict::accuracy, "compare", "nan"},
-                          FaultCase{"segfault", Verdict::signal, "run", "SIGSEGV"},
-                          FaultCase{"abort", Verdict::signal, "run", "SIGABRT"},
-                          FaultCase{"hang", Verdict::timeout, "run", nullptr},
-                          FaultCase{"oom", Verdict::memory, "run", nullptr}),
+        ::testing::Values(
+            FaultCase{"compile_error", Verdict::exception, Stage::compile, "BackendError"},
+            FaultCase{"runtime_error", Verdict::exception, Stage::run, "OperatorError"},
+            FaultCase{"accuracy", Verdict::accuracy, Stage::compare, "values"},
+            FaultCase{"nan", Verdict::accuracy, Stage::compare, "nan"},
+            FaultCase{"segfault", Verdict::signal, Stage::run, "SIGSEGV"},
+            FaultCase{"abort", Verdict::signal, Stage::run, "SIGABRT"},
+            FaultCase{"hang", Verdict::timeout, Stage::run, nullptr},
+            FaultCase{"oom", Verdict::memory, Stage::run, nullptr}),
         ::testing::Values("eager", "aot_eager")),
     [](const auto& with) {
       return std::string(std::get<0>(with.param).kind) + "_" + std::get<1>(with.param);

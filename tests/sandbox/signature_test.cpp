@@ -69,7 +69,7 @@ TEST(Signature, ALongMessageIsCutBetweenLetters) {
   }
 }
 
-Outcome failed_in(const std::string& stage) {
+Outcome failed_in(std::optional<Stage> stage) {
   Outcome outcome;
   outcome.exit_code = 0;
   outcome.report.stage = stage;
@@ -81,9 +81,9 @@ Outcome failed_in(const std::string& stage) {
 }
 
 TEST(Signature, AnExceptionHasStageTypeOperatorAndMessage) {
-  const Signature signature = classify(failed_in("run"));
+  const Signature signature = classify(failed_in(Stage::run));
   EXPECT_EQ(signature.verdict, Verdict::exception);
-  EXPECT_EQ(signature.stage, "run");
+  EXPECT_EQ(signature.stage, Stage::run);
   EXPECT_EQ(signature.type, "RuntimeError");
   EXPECT_EQ(signature.op, "relu");
   EXPECT_EQ(signature.message, "bad size N");
@@ -92,26 +92,27 @@ TEST(Signature, AnExceptionHasStageTypeOperatorAndMessage) {
 }
 
 TEST(Signature, WhatFailsBeforeTheBackendsTurnIsInvalid) {
-  for (const char* stage : {"", "load", "eager"}) {
-    EXPECT_EQ(classify(failed_in(stage)).verdict, Verdict::invalid) << stage;
+  using MaybeStage = std::optional<Stage>;
+  for (const MaybeStage stage : {MaybeStage(), MaybeStage(Stage::load), MaybeStage(Stage::eager)}) {
+    EXPECT_EQ(classify(failed_in(stage)).verdict, Verdict::invalid);
     Outcome crash;
     crash.signal = SIGSEGV;
     crash.report.stage = stage;
-    EXPECT_EQ(classify(crash).verdict, Verdict::invalid) << stage;
+    EXPECT_EQ(classify(crash).verdict, Verdict::invalid);
     Outcome hang;
     hang.signal = SIGKILL;
     hang.limit = Outcome::Limit::wall;
     hang.report.stage = stage;
-    EXPECT_EQ(classify(hang).verdict, Verdict::invalid) << stage;
+    EXPECT_EQ(classify(hang).verdict, Verdict::invalid);
   }
-  for (const char* stage : {"compile", "run", "backward", "compare", "check"}) {
-    EXPECT_EQ(classify(failed_in(stage)).verdict, Verdict::exception) << stage;
+  for (const Stage stage : {Stage::compile, Stage::run, Stage::backward, Stage::compare}) {
+    EXPECT_EQ(classify(failed_in(stage)).verdict, Verdict::exception) << to_string(stage);
   }
 }
 
 TEST(Signature, EndingsAreJudged) {
   Outcome outcome;
-  outcome.report.stage = "run";
+  outcome.report.stage = Stage::run;
   outcome.signal = SIGSEGV;
   EXPECT_EQ(classify(outcome).verdict, Verdict::signal);
   EXPECT_EQ(classify(outcome).type, "SIGSEGV");
@@ -132,7 +133,7 @@ TEST(Signature, EndingsAreJudged) {
 
 TEST(Signature, WhoeverLeavesWithoutAWordFailed) {
   Outcome outcome;
-  outcome.report.stage = "run";
+  outcome.report.stage = Stage::run;
   for (int code : {0, 3}) {
     outcome.exit_code = code;
     EXPECT_EQ(classify(outcome).verdict, Verdict::exception);
@@ -142,18 +143,18 @@ TEST(Signature, WhoeverLeavesWithoutAWordFailed) {
 
 TEST(Signature, MemoryIsTold) {
   for (const char* type : {"bad_alloc", "MemoryError", "torch.cuda.OutOfMemoryError"}) {
-    Outcome outcome = failed_in("run");
+    Outcome outcome = failed_in(Stage::run);
     outcome.report.type = type;
     EXPECT_EQ(classify(outcome).verdict, Verdict::memory) << type;
   }
-  Outcome outcome = failed_in("run");
+  Outcome outcome = failed_in(Stage::run);
   outcome.report.message = "DefaultCPUAllocator: can't allocate memory: you tried 8 bytes";
   EXPECT_EQ(classify(outcome).verdict, Verdict::memory);
   EXPECT_EQ(describe(classify(outcome)), "runs out of memory in relu while running");
 }
 
 TEST(Signature, WrongNumbersAreTold) {
-  Outcome outcome = failed_in("compare");
+  Outcome outcome = failed_in(Stage::compare);
   outcome.report.accuracy_kind = "values";
   outcome.report.error = 0.5;
   const Signature values = classify(outcome);
@@ -167,18 +168,18 @@ TEST(Signature, WrongNumbersAreTold) {
 }
 
 TEST(Signature, IsTheSameIfAllThatIdentifiesIs) {
-  const Signature one = classify(failed_in("run"));
+  const Signature one = classify(failed_in(Stage::run));
   EXPECT_TRUE(is_same(one, one));
-  Outcome other = failed_in("run");
+  Outcome other = failed_in(Stage::run);
   other.report.message = "bad size 17";
   EXPECT_TRUE(is_same(one, classify(other)));
   other.report.message = "bad stride 17";
   EXPECT_FALSE(is_same(one, classify(other)));
-  EXPECT_FALSE(is_same(one, classify(failed_in("compile"))));
-  other = failed_in("run");
+  EXPECT_FALSE(is_same(one, classify(failed_in(Stage::compile))));
+  other = failed_in(Stage::run);
   other.report.type = "ValueError";
   EXPECT_FALSE(is_same(one, classify(other)));
-  other = failed_in("run");
+  other = failed_in(Stage::run);
   other.report.op = "torch.ops.aten.mm.default";
   EXPECT_FALSE(is_same(one, classify(other)));
 }

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+DEADLINE = 300.0  # for an answer, in seconds
 SERVER = Path(__file__).parents[2] / "python" / "assay" / "stock_server.py"
 
 
@@ -20,6 +21,7 @@ class Connection:
     """One end of a worker's socket."""
 
     def __init__(self, end: socket.socket) -> None:
+        end.settimeout(DEADLINE)
         self.socket = end
         self.stream = end.makefile("r")
         self.numbers = itertools.count(1)

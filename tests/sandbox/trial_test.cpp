@@ -6,6 +6,8 @@
 #include <csignal>
 #include <nlohmann/json.hpp>
 
+#include "assay/error.h"
+
 namespace assay::sandbox {
 namespace {
 
@@ -27,6 +29,7 @@ TEST(TrialJson, ATrialArrivesAsItWas) {
   trial.inject = "relu:abort";
   trial.seed = 0xFFFFFFFFFFFFFFFF;
   trial.threads = 7;
+  trial.until = Stage::compile;
   trial.config = {{"a.b", "1"}, {"c", "\"text\""}, {"d", "null"}};
   trial.setup = "import os";
   trial.command = "grep relu";
@@ -47,6 +50,11 @@ TEST(Limits, GrowWithTheThreads) {
   EXPECT_EQ(four.cpu_seconds, 10);
   EXPECT_GT(four.memory_bytes, one.memory_bytes + (std::uint64_t{3 * 64} << 20U));
   EXPECT_EQ(limits_for(one, 1).memory_bytes, one.memory_bytes);
+}
+
+TEST(TrialJson, AnUnknownStageIsRefused) {
+  const json answer = {{"exit", 0}, {"report", {{"stage", "dreaming"}}}};
+  EXPECT_THROW(outcome_from_json(answer), UserError);
 }
 
 TEST(TrialJson, WhatIsLeftOutHasItsDefault) {
@@ -76,7 +84,7 @@ TEST(TrialJson, AnOutcomeArrivesAsItWas) {
   EXPECT_EQ(read.cpu_seconds, 0.5);
   EXPECT_EQ(read.peak_bytes, outcome.peak_bytes);
   EXPECT_EQ(read.output, "printed");
-  EXPECT_EQ(read.report.stage, "run");
+  EXPECT_EQ(read.report.stage, Stage::run);
   EXPECT_EQ(read.report.op, "torch.relu");
   EXPECT_EQ(read.report.suspects, (std::vector<std::string>{"a", "b"}));
   EXPECT_EQ(read.report.accuracy_kind, "nan");

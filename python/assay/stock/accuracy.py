@@ -172,7 +172,8 @@ class _Comparison:
             return None
         count = int((expected != result).sum())
         largest = float((expected.double() - result.double()).abs().max())
-        what = "bools differ" if expected.dtype == torch.bool else f"integers differ, by {largest:g}"
+        is_bool = expected.dtype == torch.bool
+        what = "bools differ" if is_bool else f"integers differ, by up to {largest:g}"
         return {
             "kind": "integers",
             "where": where,

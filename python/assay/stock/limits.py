@@ -16,8 +16,8 @@ PART_TAKEN = 16
 MOST_TIME = 4.0
 
 
-# Address space of a thread: glibc reserves a stack of 8 MB and a heap of 64 MB (twice that, to align
-# it).
+# Address space of a thread: glibc reserves a stack of 8 MB and a heap of 64 MB (twice that, to
+# align it).
 BYTES_PER_THREAD = 144 << 20
 
 

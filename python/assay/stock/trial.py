@@ -22,10 +22,10 @@ from torch._dynamo.debug_utils import InputReader, cast_to_fp64, clone_inputs_re
 from torch._dynamo.testing import collect_results, reduce_to_scalar_loss, requires_bwd_pass
 
 from assay.stock import accuracy, check, failure, record, settings, text
+from assay.stock.stage import Stage
 
 Request = dict[str, Any]
 HASH = re.compile(r"[0-9a-zA-Z]+")
-STAGES = ["load", "eager", "compile", "run", "backward", "compare"]
 
 
 class Invalid(Exception):
@@ -41,17 +41,17 @@ class Report:
 
     def __init__(self, fd: int, until: str = "") -> None:
         self.fd = fd
-        self.until = until
+        self.until = Stage(until) if until else None
 
     def add(self, **fields: Any) -> None:
         data = json.dumps(fields).encode() + b"\n"
         while data:
             data = data[os.write(self.fd, data) :]
 
-    def stage(self, name: str) -> None:
-        if self.until in STAGES and STAGES.index(name) > STAGES.index(self.until):
+    def stage(self, stage: Stage) -> None:
+        if self.until is not None and stage.is_after(self.until):
             raise Enough
-        self.add(stage=name)
+        self.add(stage=stage.value)
 
 
 def run(request: Request, fd: int) -> int:
@@ -59,12 +59,12 @@ def run(request: Request, fd: int) -> int:
     report = Report(fd, request.get("until") or "")
     loaded: text.ReproText | None = None
     try:
-        report.stage("load")
+        report.stage(Stage.LOAD)
         with _invalid_if_it_fails():
             trial = _load(request, report)
         loaded = trial.text
         if request.get("task", "test") == "record":
-            report.stage("eager")
+            report.stage(Stage.EAGER)
             with _invalid_if_it_fails():
                 report.add(values=trial.record())
         else:
@@ -217,7 +217,7 @@ class Trial:
     def compare(
         self, expected: accuracy.Run, result: accuracy.Run, reference: accuracy.Run | None
     ) -> accuracy.Difference | None:
-        self.report.stage("compare")
+        self.report.stage(Stage.COMPARE)
         if self.ignores_non_fp and (left_out := accuracy.not_compared(expected)):
             self.report.add(not_compared=left_out)
         compare = self.comparison(reference)
@@ -270,14 +270,14 @@ class AfterDynamo(Trial):
     def test(self) -> accuracy.Difference | None:
         expected = reference = None
         if self.checks_accuracy or self.request.get("eager", True):
-            self.report.stage("eager")
+            self.report.stage(Stage.EAGER)
             with _invalid_if_it_fails(), self.mode():
                 expected = self.run_eagerly()
                 if self.checks_accuracy:
                     reference = self.float64()
                     if self.request.get("repeat_eager"):
                         self.check_repeatable(expected, self.comparison(reference))
-        self.report.stage("compile")
+        self.report.stage(Stage.COMPILE)
         torch._dynamo.reset()
         compiled = torch._dynamo.optimize(self.staged_compiler())(copy.deepcopy(self.module))
         if self.checks_accuracy:
@@ -294,9 +294,9 @@ class AfterDynamo(Trial):
 
         @functools.wraps(self.compiler)
         def compiler(*arguments: Any, **options: Any) -> Any:
-            self.report.stage("compile")
+            self.report.stage(Stage.COMPILE)
             compiled = self.compiler(*arguments, **options)
-            self.report.stage("run")
+            self.report.stage(Stage.RUN)
             return compiled
 
         return compiler
@@ -304,7 +304,7 @@ class AfterDynamo(Trial):
     def run(
         self,
         module: torch.nn.Module,
-        stage: Callable[[str], None] = lambda name: None,
+        stage: Callable[[Stage], None] = lambda stage: None,
         inputs: list[Any] | None = None,
     ) -> accuracy.Run:
         """Forward and, if something requires grad, backward; outputs, gradients and inputs."""
@@ -320,7 +320,7 @@ class AfterDynamo(Trial):
         if not self.has_backward:
             return accuracy.run_of(output, inputs)
         if requires_bwd_pass(output):
-            stage("backward")
+            stage(Stage.BACKWARD)
             reduce_to_scalar_loss(output).backward()
         return accuracy.run_of(collect_results(module, output, None, inputs), inputs)
 
@@ -356,21 +356,21 @@ class AfterAot(Trial):
 
     def test(self) -> accuracy.Difference | None:
         with self.mode():
-            self.report.stage("eager")
+            self.report.stage(Stage.EAGER)
             with _invalid_if_it_fails():
                 expected = reference = None
                 if self.checks_accuracy or self.request.get("eager", True):
                     expected = self.run_eagerly()
                 graph = self.trace()
-                if self.checks_accuracy:
+                if self.checks_accuracy and expected is not None:
                     reference = self.float64(graph)
                     if self.request.get("repeat_eager"):
                         self.check_repeatable(expected, self.comparison(reference))
-            self.report.stage("compile")
+            self.report.stage(Stage.COMPILE)
             compiled = self.compile(graph)
             inputs = self.inputs()
             self.seed()
-            self.report.stage("run")
+            self.report.stage(Stage.RUN)
             boxed = getattr(compiled, "_boxed_call", False)
             # A boxed function empties the list that it is given.
             output = compiled(list(inputs)) if boxed else compiled(*inputs)
