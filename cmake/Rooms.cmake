@@ -6,6 +6,7 @@
 #   assay_add_test(<name> <source>... [LABELS <label>...] [TIMEOUT <seconds>] [SERIAL])
 #                                                 tests/*/: one GoogleTest binary, run by ctest
 #   assay_add_tool(<name> <source>...)            tests/*/, bench/*/: a helper binary, not installed
+#   assay_add_plugin(<name> <source>...)          tests/*/: a library for `assay --plugin`, in <build>/lib
 #
 # Every target may be built alone while the rest is broken: `cmake --build build/dev -t room_graph`.
 
@@ -97,6 +98,15 @@ function(assay_add_tool name)
   if(TARGET assay)
     add_dependencies(${name} assay)  # tests and benchmarks run the command
   endif()
+endfunction()
+
+# A shared library that registers backends when the command loads it.
+function(assay_add_plugin name)
+  add_library(${name} MODULE ${ARGN})
+  assay_configure_target(${name})
+  target_link_libraries(${name} PRIVATE libassay)
+  target_link_options(${name} PRIVATE LINKER:--allow-shlib-undefined)
+  set_target_properties(${name} PROPERTIES PREFIX "")
 endfunction()
 
 function(assay_add_test name)

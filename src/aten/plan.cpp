@@ -306,6 +306,7 @@ class Planner {
       step.operands.push_back(operand_of(node, op, i, (*bindings)[i]));
     }
     if (step.result_count > 1) take_items(step, node);
+    step.unboxed = find_unboxed(op);
   }
 
   static UserError mismatch(const c10::OperatorHandle& op, const std::string& why) {

@@ -16,6 +16,7 @@
 #include "aten/match.h"
 #include "aten/resolve.h"
 #include "aten/runner.h"
+#include "aten/unboxed_call.h"
 #include "aten/value.h"
 #include "graph/graph.h"
 
@@ -85,6 +86,7 @@ struct Step {
   // operator_call
   std::optional<c10::OperatorHandle> op;
   std::vector<OperatorArgument> operands;
+  UnboxedOperator unboxed;
   std::size_t result_count = 1;
   /// If every user takes one item, the items' slots (kNoSlot where unused); the tuple is not built.
   std::vector<Slot> item_results;

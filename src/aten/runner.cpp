@@ -182,7 +182,47 @@ class Run {
     slot.leaf = std::move(stack_[0]);
   }
 
+  // The tensor that an operand stands for; nullptr if it is something else.
+  const at::Tensor* tensor_operand(const OperatorArgument& operand) const {
+    const c10::IValue* value = nullptr;
+    if (operand.kind == OperatorArgument::Kind::constant) {
+      value = &operand.constant;
+    } else if (operand.kind == OperatorArgument::Kind::tensor_slot &&
+               slots_[operand.slot].is_leaf()) {
+      value = &slots_[operand.slot].leaf;
+    }
+    return value != nullptr && value->isTensor() ? &value->toTensor() : nullptr;
+  }
+
+  // False if the operands are not what the operator's C++ signature takes.
+  bool call_unboxed(const Step& step) {
+    const auto& operands = step.operands;
+    const at::Tensor* first = tensor_operand(operands[0]);
+    if (first == nullptr) return false;
+    at::Tensor result;
+    if (const auto* unary = std::get_if<UnaryOperator>(&step.unboxed)) {
+      result = unary->call(*first);
+    } else {
+      const at::Tensor* second = tensor_operand(operands[1]);
+      if (second == nullptr) return false;
+      if (const auto* binary = std::get_if<BinaryOperator>(&step.unboxed)) {
+        result = binary->call(*first, *second);
+      } else {
+        if (operands[2].kind != OperatorArgument::Kind::constant) return false;
+        result = std::get<ScaledBinaryOperator>(step.unboxed)
+                     .call(*first, *second, operands[2].constant.toScalar());
+      }
+    }
+    for (const OperatorArgument& operand : operands) {
+      if (operand.is_last_use) empty(slots_[operand.slot]);
+    }
+    if (observer_) observer_(*step.node, Value(result));
+    slots_[step.result].leaf = std::move(result);
+    return true;
+  }
+
   void call_operator(const Step& step) {
+    if (!std::holds_alternative<std::monostate>(step.unboxed) && call_unboxed(step)) return;
     call_boxed(*step.op, step.operands);
     if (step.item_results.empty()) {
       finish_stack(step);

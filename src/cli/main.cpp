@@ -5,6 +5,8 @@
 
 #include "assay/error.h"
 #include "aten/failure.h"
+#include "backends/plugins.h"
+#include "base/environment.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
 #include "observe/configure.h"
@@ -39,6 +41,7 @@ struct Options {
   std::string output;
   std::string inject;
   std::string trace;
+  std::vector<std::string> plugins;
   bool timings = false;
   bool json = false;
 };
@@ -217,6 +220,9 @@ int parse_and_run(int argc, char** argv, Options& options) {
   app.failure_message(CLI::FailureMessage::simple);
   app.add_option("--trace", options.trace, "Write a Chrome trace (Perfetto) of what was done");
   app.add_flag("--timings", options.timings, "Print how long each phase took, to stderr");
+  app.add_option("--plugin", options.plugins,
+                 "Load a shared library that registers backends; also ASSAY_PLUGINS=FILE:FILE")
+      ->allow_extra_args(false);
   app.fallthrough();
   CLI::App* run = add_run(app, options);
   CLI::App* reduce = add_reduce(app, options);
@@ -253,6 +259,9 @@ int parse_and_run(int argc, char** argv, Options& options) {
   if (!options.trace.empty()) settings.trace = options.trace;
   settings.timings = settings.timings || options.timings;
   observe::configure(settings);
+  assay::backends::load_plugins(assay::backends::split_plugins(
+      assay::base::environment_variable("ASSAY_PLUGINS").value_or("")));
+  assay::backends::load_plugins(options.plugins);
 
   int code = 0;
   if (run->parsed()) {

@@ -1,0 +1,25 @@
+/// \file Operators with the commonest signatures, called without the boxing of their arguments: a
+/// tenth of the time of a small operator. Internal to the runner.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/core/Scalar.h>
+
+#include <optional>
+#include <variant>
+
+namespace assay::aten {
+
+using UnaryOperator = c10::TypedOperatorHandle<at::Tensor(const at::Tensor&)>;
+using BinaryOperator = c10::TypedOperatorHandle<at::Tensor(const at::Tensor&, const at::Tensor&)>;
+/// `add` and `sub`, with their `alpha`.
+using ScaledBinaryOperator =
+    c10::TypedOperatorHandle<at::Tensor(const at::Tensor&, const at::Tensor&, const c10::Scalar&)>;
+using UnboxedOperator =
+    std::variant<std::monostate, UnaryOperator, BinaryOperator, ScaledBinaryOperator>;
+
+/// The operator by its signature; nothing if that is another one, or it writes to its arguments.
+UnboxedOperator find_unboxed(const c10::OperatorHandle& op);
+
+}  // namespace assay::aten
