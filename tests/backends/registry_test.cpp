@@ -1,4 +1,5 @@
 // The registry of backends: open at run time, and what is checked of a request.
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
 
