@@ -45,7 +45,7 @@ JointGraph trace_graph(const graph::Graph& graph, const std::vector<Value>& inpu
                        Structure& results, bool decompose, const graph::python::Source* source) {
   const aten::GraphRunner runner(graph, source);
   const auto positions = positions_of_tensors(inputs);
-  Origins origins;
+  Origins origins(graph);
   TraceOptions options;
   options.origins = &origins;
   if (decompose) options.decompose = &apply_decomposition;

@@ -24,7 +24,7 @@ Callable compile_eager_noexcept(const Subject& subject) {
     try {
       return run(std::move(inputs));
     } catch (const aten::OperatorError& error) {
-      throw BackendError(kName, sentence + error.what(), error.node_name());
+      throw BackendError(kName, sentence + error.what(), error.node_name(), error.provenance());
     } catch (const std::exception& error) {
       throw BackendError(kName, sentence + "did: " + error.what());
     }

@@ -81,13 +81,14 @@ std::vector<Node*> results_of(Node& node) {
   return items;
 }
 
+constexpr const char* kFaultOperator = "torch.ops.assay_testing.fault.default";
+
 void add_fault(Graph& graph, Node& node, const Fault& wanted, Node* changed_in_place) {
   auto position = std::ranges::find_if(graph.nodes(),
                                        [&](const Node& candidate) { return &candidate == &node; });
   Node& next = *std::next(position);
   const Graph::InsertBefore before(graph, next);
-  Node& fault =
-      graph.call_function("torch.ops.assay_testing.fault.default", {}, {}, node.name() + "_fault");
+  Node& fault = graph.call_function(kFaultOperator, {}, {}, node.name() + "_fault");
   fault.meta = node.meta;
   node.replace_all_uses_with(fault);
   fault.set_arguments({&node, to_string(wanted.kind), wanted.percent});
@@ -223,8 +224,10 @@ bool calls_operator(const Graph& graph, const Node& node, std::string_view op) {
 
 void FaultInjector::inject_into(Graph& graph) {
   for (graph::Attribute& attribute : graph.attributes()) {
-    auto* subgraph = std::get_if<std::shared_ptr<Graph>>(&attribute.value);
-    if (subgraph != nullptr && *subgraph != nullptr) inject_into(**subgraph);
+    if (attribute.subgraph() == nullptr) continue;
+    std::shared_ptr<Graph> body = attribute.subgraph()->clone();
+    inject_into(*body);
+    attribute.value = std::move(body);
   }
   std::vector<Node*> calls;
   for (Node& node : graph.nodes()) {
@@ -235,6 +238,12 @@ void FaultInjector::inject_into(Graph& graph) {
       if (calls_operator(graph, *call, fault.op)) inject_at(graph, *call, fault);
     }
   }
+  const auto stage = graph::record_stage(graph);
+  for (Node& node : graph.nodes()) {
+    const Node* source = &node;
+    while (source->calls(kFaultOperator)) source = source->args()[0].node();
+    if (source != &node) node.meta.provenance = {stage, {source->id()}};
+  }
 }
 
 void FaultInjector::inject_at(Graph& graph, Node& call, const Fault& fault) {
@@ -243,7 +252,7 @@ void FaultInjector::inject_at(Graph& graph, Node& call, const Fault& fault) {
     throw BackendError(
         backend_,
         "injected compile error at '" + call.name() + "', a call of " + call.target().name(),
-        call.name());
+        call.name(), call.meta.provenance);
   }
   Node* changed = is_in_place(call) && !call.args().empty() ? call.args()[0].node() : nullptr;
   for (Node* result : results_of(call)) {

@@ -17,8 +17,11 @@ Lowered lower(const Subject& subject) {
     options.input_names.push_back(node->name());
   }
   options.stack = [&] {
-    return cursor.current() == nullptr ? std::vector<graph::StackFrame>()
-                                       : cursor.current()->meta.stack;
+    return cursor.current() == nullptr ? graph::StackTrace() : cursor.current()->meta.stack;
+  };
+  const auto stage = graph::record_stage(*subject.graph);
+  options.listener = [&](graph::Node& node) {
+    if (cursor.current() != nullptr) node.meta.provenance = {stage, {cursor.current()->id()}};
   };
   aten::RecordedCalls captured = aten::record_calls(
       [&](const std::vector<aten::Value>& inputs) {

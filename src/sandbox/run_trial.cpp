@@ -61,7 +61,8 @@ json describe_exception(const graph::Graph* graph) {
     json piece = {{"type", "BackendError"}, {"message", error.message()}};
     if (error.node().empty()) return piece;
     piece["node"] = error.node();
-    const graph::Node* origin = graph == nullptr ? nullptr : find_origin(*graph, error.node(), {});
+    const graph::Node* origin =
+        graph == nullptr ? nullptr : find_origin(*graph, error.node(), error.provenance());
     if (origin != nullptr) {
       piece["operator"] = origin->target().name();
       piece["suspects"] = {origin->name()};
