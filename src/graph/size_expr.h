@@ -6,7 +6,6 @@
 /// allocation. What ranges of symbols imply is in graph/size_range.h.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <functional>
 #include <map>
