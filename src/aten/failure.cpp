@@ -55,6 +55,7 @@ FailureDetail describe_exception() {
   } catch (const ProgramError& error) {
     FailureDetail detail = {Blame::program, error.type(), error.message(), error.what()};
     detail.node = error.node();
+    detail.provenance = error.provenance();
     return detail;
   } catch (const UserError& error) {
     return describe(error);

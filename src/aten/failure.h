@@ -18,22 +18,26 @@ namespace assay::aten {
 class ProgramError : public std::runtime_error {
  public:
   ProgramError(const char* type, const std::string& text, std::string message,
-               std::string node = {})
+               std::string node = {}, graph::Provenance provenance = {})
       : std::runtime_error(text),
         type_(type),
         message_(std::move(message)),
-        node_(std::move(node)) {}
+        node_(std::move(node)),
+        provenance_(std::move(provenance)) {}
 
   const char* type() const { return type_; }
   /// Without who says it: what() has that too.
   const std::string& message() const { return message_; }
   /// The node it is about; empty if there is none.
   const std::string& node() const { return node_; }
+  /// The nodes of earlier stages that it was made of.
+  const graph::Provenance& provenance() const { return provenance_; }
 
  private:
   const char* type_;
   std::string message_;
   std::string node_;
+  graph::Provenance provenance_;
 };
 
 struct FailureDetail {
@@ -52,7 +56,7 @@ struct FailureDetail {
   std::string target = {};
   std::string call = {};
   std::vector<graph::StackFrame> stack = {};
-  std::vector<std::string> provenance = {};
+  graph::Provenance provenance = {};
   /// Of a mistake in a file of the user's.
   TextLocation where = {};
   std::string hint = {};

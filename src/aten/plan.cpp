@@ -42,6 +42,8 @@ struct ConstantReader {
   Value operator()(const graph::QualifiedName& value) const {
     return {Value::Kind::name, value.name};
   }
+  // Only numbers can be run: a size with symbols is an error that names one.
+  Value operator()(const graph::SizeExpr& size) const { return c10::IValue(size.evaluate({})); }
   Value operator()(Node*) const { throw InternalError("a constant mentions a node"); }
   Value operator()(const graph::List& value) const { return items(Value::Kind::list, value.items); }
   Value operator()(const graph::Tuple& value) const {

@@ -317,7 +317,8 @@ class FunctionCapture {
     Node& node = captured_.graph->call_function(python_name(op), std::move(arguments.args),
                                                 std::move(arguments.kwargs));
     node.meta.value = describe(results_to_value(stack));
-    if (options_.stack) node.meta.stack = options_.stack();
+    if (options_.stack) node.meta.stack = stacks_.intern(options_.stack());
+    if (options_.listener) options_.listener(node);
     refuse_results(op, stack);
     bind_results(node, stack);
     if (facts.is_uninitialized && stack.size() == 1 && stack[0].isTensor()) {
@@ -388,6 +389,7 @@ class FunctionCapture {
     Node& item = captured_.graph->call_function("operator.getitem",
                                                 {&node, static_cast<std::int64_t>(index)});
     item.meta.value = describe(Value(c10::IValue(tensor)));
+    if (options_.listener) options_.listener(item);
     bind(tensor, item);
   }
 
@@ -487,6 +489,7 @@ class FunctionCapture {
   }
 
   const RecordCallsOptions& options_;
+  graph::StackTable stacks_;
   RecordedCalls captured_;
   std::unordered_map<const c10::TensorImpl*, Entry> entries_;
   std::unordered_map<const c10::StorageImpl*, std::vector<Tensor>> by_storage_;

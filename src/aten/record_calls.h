@@ -30,8 +30,10 @@ struct RecordCallsOptions {
   std::string name = "GraphModule";
   /// Names of the inputs' placeholders; made up where there are fewer.
   std::vector<std::string> input_names;
-  /// Where in the user's program the call being made stands; outermost first. Asked for every call.
-  std::function<std::vector<graph::StackFrame>()> stack;
+  /// Where in the user's program the call being made stands. Asked for every call.
+  std::function<graph::StackTrace()> stack;
+  /// Told every node that stands for a call, or an item of its results, as it is made.
+  std::function<void(graph::Node&)> listener;
   /// The same as text for an error's message; asked only then.
   std::function<std::string()> where;
   /// Whether anybody but the caller holds this tensor; its reference count by default.

@@ -410,6 +410,7 @@ graph::ValueMeta describe(const Value& value) {
     for (std::int64_t size : tensor.sizes()) meta.sizes.emplace_back(size);
     if (tensor.layout() == c10::kStrided) {
       for (std::int64_t stride : tensor.strides()) meta.strides.emplace_back(stride);
+      meta.storage_offset = tensor.storage_offset();
     } else {
       meta.strides = graph::contiguous_strides(meta.sizes);
     }

@@ -34,14 +34,14 @@ class OperatorError : public std::runtime_error {
   /// Where in the user's program the call is, outermost first.
   const std::vector<graph::StackFrame>& stack() const { return stack_; }
   const std::string& target() const { return target_; }
-  /// Names of the nodes of the earlier stage that the failing one was made of.
-  const std::vector<std::string>& provenance() const { return provenance_; }
+  /// The nodes of earlier stages that the failing one was made of.
+  const graph::Provenance& provenance() const { return provenance_; }
 
  private:
   std::string node_name_;
   std::vector<graph::StackFrame> stack_;
   std::string target_;
-  std::vector<std::string> provenance_;
+  graph::Provenance provenance_;
   std::string call_;
   std::string message_;
 };

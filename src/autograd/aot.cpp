@@ -50,7 +50,7 @@ JointGraph trace_graph(const CompileRequest& request, std::vector<Structure>& re
                        bool decompose) {
   const aten::GraphRunner runner(*request.graph, request.context->source);
   const auto positions = positions_of_tensors(request.inputs);
-  Origins origins;
+  Origins origins(*request.graph);
   TraceOptions options;
   options.origins = &origins;
   const auto pass_options = aten::pass_options();

@@ -241,7 +241,7 @@ void find_saved_changed(State& state, const std::vector<std::string>& saved) {
 
 void describe_tangents(State& state) {
   for (const graph::Node* node : state.joint.graph->placeholders()) {
-    if (!node->name().starts_with("tangents_")) continue;
+    if (node->meta.role != graph::InputRole::tangent) continue;
     const graph::TensorMeta* meta = node->meta.value.tensor();
     internal_check(meta != nullptr, "a tangent is a tensor");
     state.tangents.push_back({constants(meta->sizes), constants(meta->strides)});

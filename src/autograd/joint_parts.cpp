@@ -1,7 +1,5 @@
 #include "autograd/joint_parts.h"
 
-#include <string_view>
-
 #include "assay/error.h"
 #include "autograd/extract.h"
 #include "autograd/operator_kinds.h"
@@ -14,7 +12,7 @@ using graph::Op;
 
 namespace {
 
-constexpr std::string_view kTangentPrefix = "tangents_";
+bool is_tangent(const Node& node) { return node.meta.role == graph::InputRole::tangent; }
 
 }  // namespace
 
@@ -31,7 +29,7 @@ Place JointParts::place(const Node& node) const {
 
 void JointParts::read_signature(std::size_t forward_output_count) {
   for (const Node* node : joint.placeholders()) {
-    (node->name().starts_with(kTangentPrefix) ? tangents : primals).push_back(node);
+    (is_tangent(*node) ? tangents : primals).push_back(node);
   }
   if (joint.output() == nullptr || joint.output()->args().size() != 1) {
     throw UserError("a joint graph must have an output");
@@ -56,7 +54,7 @@ void JointParts::read_signature(std::size_t forward_output_count) {
 
 // Forward has these without doing more: primals, and items of calls that it makes anyway.
 bool JointParts::comes_with_forward(const Node& node) const {
-  if (node.op() == Op::placeholder) return !node.name().starts_with(kTangentPrefix);
+  if (node.op() == Op::placeholder) return !is_tangent(node);
   if (!node.is_call() || kind_of(node) != OperatorKind::item) return false;
   const Node* source = node.args()[0].node();
   return source != nullptr && place(*source) == Place::forward;

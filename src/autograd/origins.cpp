@@ -2,9 +2,9 @@
 
 namespace assay::autograd {
 
-void Origins::stamp(graph::Node& node, const graph::Node& origin) {
+void Origins::stamp(graph::Node& node, const graph::Node& origin) const {
   node.meta.stack = origin.meta.stack;
-  node.meta.provenance = {origin.name()};
+  node.meta.provenance = {stage_, {origin.id()}};
 }
 
 void Origins::add(graph::Node& node, std::int64_t sequence_number) {

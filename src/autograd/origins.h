@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "graph/graph.h"
@@ -12,6 +13,9 @@ namespace assay::autograd {
 
 class Origins {
  public:
+  /// `traced`: the graph whose nodes are given to `finish`.
+  explicit Origins(const graph::Graph& traced) : stage_(graph::record_stage(traced)) {}
+
   /// A node was recorded. `sequence_number` is that of the autograd node being run in backward, or
   /// negative in forward.
   void add(graph::Node& node, std::int64_t sequence_number);
@@ -20,8 +24,9 @@ class Origins {
   void finish(const graph::Node& origin, std::uint64_t next_sequence_number);
 
  private:
-  static void stamp(graph::Node& node, const graph::Node& origin);
+  void stamp(graph::Node& node, const graph::Node& origin) const;
 
+  std::shared_ptr<const graph::RecordedStage> stage_;
   std::vector<graph::Node*> pending_;
   /// By the first sequence number after the origin's own.
   std::map<std::uint64_t, const graph::Node*> by_sequence_;

@@ -376,7 +376,8 @@ class Trace {
       return made;
     }
     made.kind = Output::Kind::view_of_primal;
-    made.view = view_chain(recorder_->node_of(final_value(primal)), recorder_->node_of(values[i]));
+    made.view = view_chain(*joint_.graph, recorder_->node_of(final_value(primal)),
+                           recorder_->node_of(values[i]));
     if (made.view == nullptr) return std::nullopt;  // e.g. unsafe_split, which is no view
     return made;
   }
@@ -407,7 +408,7 @@ class Trace {
     made.kind = Output::Kind::view_of_value;
     made.requires_grad = output.requires_grad();
     made.index = found->second;
-    made.view = view_chain(recorder_->node_of(value), recorder_->node_of(values[i]));
+    made.view = view_chain(*joint_.graph, recorder_->node_of(value), recorder_->node_of(values[i]));
     if (made.view == nullptr) return std::nullopt;
     return made;
   }
@@ -448,7 +449,8 @@ class Trace {
       const aten::NotTracedScope guard;
       plain = at::empty_like(tangent_like_[index]).fill_(1);
     }
-    recorder_->add_input("tangents_" + std::to_string(index + 1), plain);
+    Node& tangent = recorder_->add_input("tangents_" + std::to_string(index + 1), plain);
+    tangent.meta.role = graph::InputRole::tangent;
     return functional::to_functional_tensor(plain);
   }
 

@@ -4,12 +4,12 @@
 #include <vector>
 
 #include "aten/operator_record.h"
+#include "graph/copy_nodes.h"
 
 namespace assay::autograd {
 
 namespace {
 
-using graph::Argument;
 using graph::Node;
 
 bool is_view_operator(const Node& node) {
@@ -24,7 +24,8 @@ bool is_end_of_chain(const Node& node, const Node& base) {
 
 }  // namespace
 
-std::shared_ptr<const graph::Graph> view_chain(const Node& base, const Node& node) {
+std::shared_ptr<const graph::Graph> view_chain(const graph::Graph& graph, const Node& base,
+                                               const Node& node) {
   std::vector<const Node*> chain;
   const Node* at = &node;
   while (!is_end_of_chain(*at, base) && is_view_operator(*at)) {
@@ -33,15 +34,12 @@ std::shared_ptr<const graph::Graph> view_chain(const Node& base, const Node& nod
   }
   if (at != &base) return nullptr;
   auto made = std::make_shared<graph::Graph>("View");
-  Node* current = &made->placeholder("base");
-  current->meta.value = base.meta.value;
-  for (const Node* step : chain | std::views::reverse) {
-    std::vector<Argument> arguments = step->args();
-    arguments[0] = current;
-    current = &made->call_function(step->target(), std::move(arguments), step->kwargs());
-    current->meta = step->meta;
-  }
-  made->set_output(current);
+  Node& input = made->placeholder("base");
+  input.meta.value = base.meta.value;
+  graph::NodeCopier copier(graph, *made);
+  copier.replace(base, &input);
+  for (const Node* step : chain | std::views::reverse) copier.copy(*step);
+  made->set_output(copier.map().at(&node));
   return made;
 }
 

@@ -9,7 +9,8 @@
 namespace assay::autograd {
 
 /// A graph of one input that makes the view recorded as `node` out of the tensor recorded as
-/// `base`: the view operators between them. nullptr where there is no such chain.
-std::shared_ptr<const graph::Graph> view_chain(const graph::Node& base, const graph::Node& node);
+/// `base` in `graph`: the view operators between them. nullptr where there is no such chain.
+std::shared_ptr<const graph::Graph> view_chain(const graph::Graph& graph, const graph::Node& base,
+                                               const graph::Node& node);
 
 }  // namespace assay::autograd

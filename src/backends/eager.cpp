@@ -21,7 +21,7 @@ CompiledPointer compile_eager_noexcept(const CompileRequest& request) {
     try {
       eager->call(inputs, outputs);
     } catch (const aten::OperatorError& error) {
-      throw BackendError(name, sentence + error.what(), error.node_name());
+      throw BackendError(name, sentence + error.what(), error.node_name(), error.provenance());
     } catch (const std::exception& error) {
       throw BackendError(name, sentence + "did: " + error.what());
     }

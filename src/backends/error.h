@@ -6,14 +6,16 @@
 #include <string_view>
 
 #include "aten/failure.h"
+#include "graph/provenance.h"
 
 namespace assay::backends {
 
 class BackendError : public aten::ProgramError {
  public:
-  BackendError(std::string_view backend, const std::string& message, std::string node = {})
+  BackendError(std::string_view backend, const std::string& message, std::string node = {},
+               graph::Provenance provenance = {})
       : ProgramError("BackendError", "backend '" + std::string(backend) + "': " + message, message,
-                     std::move(node)) {}
+                     std::move(node), std::move(provenance)) {}
 };
 
 }  // namespace assay::backends

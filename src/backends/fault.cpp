@@ -83,13 +83,14 @@ std::vector<Node*> results_of(Node& node) {
   return items;
 }
 
+constexpr const char* kFaultOperator = "torch.ops.assay_testing.fault.default";
+
 void add_fault(Graph& graph, Node& node, const Fault& wanted, Node* changed_in_place) {
   auto position = std::ranges::find_if(graph.nodes(),
                                        [&](const Node& candidate) { return &candidate == &node; });
   Node& next = *std::next(position);
   const Graph::InsertBefore before(graph, next);
-  Node& fault =
-      graph.call_function("torch.ops.assay_testing.fault.default", {}, {}, node.name() + "_fault");
+  Node& fault = graph.call_function(kFaultOperator, {}, {}, node.name() + "_fault");
   fault.meta = node.meta;
   node.replace_all_uses_with(fault);
   fault.set_arguments({&node, to_string(wanted.kind), wanted.percent, wanted.needs_threads});
@@ -222,6 +223,20 @@ FaultScope::FaultScope(Fault fault) {
 
 FaultScope::~FaultScope() { set_faults(std::move(saved_)); }
 
+namespace {
+
+// A fault comes from the node after which it stands.
+void mark_origins(Graph& graph) {
+  const auto stage = graph::record_stage(graph);
+  for (Node& node : graph.nodes()) {
+    const Node* source = &node;
+    while (source->calls(kFaultOperator)) source = source->args()[0].node();
+    if (source != &node) node.meta.provenance = {stage, {source->id()}};
+  }
+}
+
+}  // namespace
+
 bool calls_operator(const Graph& graph, const Node& node, std::string_view op) {
   if (!node.is_call()) return false;
   std::string_view name = node.target().base_name();
@@ -237,8 +252,10 @@ bool calls_operator(const Graph& graph, const Node& node, std::string_view op) {
 
 void FaultInjector::inject_into(Graph& graph) {
   for (graph::Attribute& attribute : graph.attributes()) {
-    auto* subgraph = std::get_if<std::shared_ptr<Graph>>(&attribute.value);
-    if (subgraph != nullptr && *subgraph != nullptr) inject_into(**subgraph);
+    if (attribute.subgraph() == nullptr) continue;
+    std::shared_ptr<Graph> body = attribute.subgraph()->clone();
+    inject_into(*body);
+    attribute.value = std::move(body);
   }
   std::vector<Node*> calls;
   for (Node& node : graph.nodes()) {
@@ -249,6 +266,7 @@ void FaultInjector::inject_into(Graph& graph) {
       if (calls_operator(graph, *call, fault.op)) inject_at(graph, *call, fault);
     }
   }
+  mark_origins(graph);
 }
 
 void FaultInjector::inject_at(Graph& graph, Node& call, const Fault& fault) {
@@ -257,7 +275,7 @@ void FaultInjector::inject_at(Graph& graph, Node& call, const Fault& fault) {
     throw BackendError(
         backend_,
         "injected compile error at '" + call.name() + "', a call of " + call.target().name(),
-        call.name());
+        call.name(), call.meta.provenance);
   }
   Node* changed = is_in_place(call) && !call.args().empty() ? call.args()[0].node() : nullptr;
   for (Node* result : results_of(call)) {
@@ -286,12 +304,14 @@ std::shared_ptr<const Graph> FaultInjector::inject_where_from(std::shared_ptr<co
     for (const Fault& fault : faults_) {
       if (!calls_operator(origin, call, fault.op)) continue;
       const auto last = std::find_if(calls.rbegin(), calls.rend(), [&](const Node* node) {
-        return std::ranges::find(node->meta.provenance, call.name()) != node->meta.provenance.end();
+        const auto names = node->meta.provenance.names();
+        return std::ranges::find(names, call.name()) != names.end();
       });
       if (last != calls.rend()) inject_at(*faulty, **last, fault);
     }
   }
   if (count_ == before) return graph;
+  mark_origins(*faulty);
   return faulty;
 }
 

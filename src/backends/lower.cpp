@@ -31,8 +31,11 @@ CompileRequest lower(const CompileRequest& request) {
     options.input_names.push_back(node->name());
   }
   options.stack = [&] {
-    return cursor.current() == nullptr ? std::vector<graph::StackFrame>()
-                                       : cursor.current()->meta.stack;
+    return cursor.current() == nullptr ? graph::StackTrace() : cursor.current()->meta.stack;
+  };
+  const auto stage = graph::record_stage(*request.graph);
+  options.listener = [&](graph::Node& node) {
+    if (cursor.current() != nullptr) node.meta.provenance = {stage, {cursor.current()->id()}};
   };
   std::vector<aten::Value> inputs;
   for (const c10::IValue& input : request.inputs) inputs.push_back(aten::unpack_value(input));

@@ -69,7 +69,7 @@ class Converter {
     throw BackendError(backend_,
                        "node '" + node.name() + "' cannot be TorchScript: " + why + "\n  in " +
                            node.name() + " = " + graph::print_call(node),
-                       node.name());
+                       node.name(), node.meta.provenance);
   }
 
   jit::Value* one_value(const Node& node, const Node& user) const {

@@ -77,7 +77,7 @@ class Cast {
     for (Node& node : graph_->nodes()) nodes.push_back(&node);
     for (Node* node : nodes) cast(*node);
     for (graph::Attribute& attribute : graph_->attributes()) {
-      auto* subgraph = std::get_if<std::shared_ptr<Graph>>(&attribute.value);
+      auto* subgraph = std::get_if<std::shared_ptr<const Graph>>(&attribute.value);
       if (subgraph != nullptr && *subgraph != nullptr) *subgraph = Cast(**subgraph).run();
     }
     return std::move(graph_);

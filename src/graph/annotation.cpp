@@ -13,6 +13,7 @@ using python::Expression;
 using Operation = SizeExpr::Operation;
 
 constexpr std::string_view kRequiresGrad = " requires_grad";
+constexpr std::string_view kStorageOffset = " storage_offset=";
 
 std::string size_list(const std::vector<SizeExpr>& sizes) {
   std::string text = "[";
@@ -92,6 +93,12 @@ std::optional<ValueMeta> parse_tensor(std::string_view text) {
     meta.requires_grad = true;
     rest.remove_suffix(kRequiresGrad.size());
   }
+  if (const auto at = rest.find(kStorageOffset); at != std::string_view::npos) {
+    auto offset = parse_size(rest.substr(at + kStorageOffset.size()));
+    if (!offset) return std::nullopt;
+    meta.storage_offset = std::move(*offset);
+    rest = rest.substr(0, at);
+  }
   auto sizes = take_sizes(rest);
   if (!sizes) return std::nullopt;
   meta.sizes = std::move(*sizes);
@@ -134,34 +141,94 @@ std::optional<ValueMeta> parse_value(std::string_view text, int nesting) {
   return parse_tensor(text);
 }
 
-std::optional<Operation> size_operation(std::string_view text) {
-  if (text == "+") return Operation::add;
-  if (text == "-") return Operation::subtract;
-  if (text == "*") return Operation::multiply;
-  if (text == "//") return Operation::floor_divide;
-  if (text == "%" || text == "Mod" || text == "PythonMod") return Operation::modulo;
-  if (text == "**") return Operation::power;
-  if (text == "Min" || text == "min") return Operation::minimum;
-  if (text == "Max" || text == "max") return Operation::maximum;
-  if (text == "FloorDiv") return Operation::floor_divide;
+std::optional<Operation> size_operator(std::string_view symbol) {
+  if (symbol == "+") return Operation::add;
+  if (symbol == "-") return Operation::subtract;
+  if (symbol == "*") return Operation::multiply;
+  if (symbol == "//") return Operation::floor_divide;
+  if (symbol == "%") return Operation::modulo;
+  if (symbol == "**") return Operation::power;
   return std::nullopt;
 }
 
-std::optional<SizeExpr> binary_size(std::string_view operation_text, const Expression& left,
-                                    const Expression& right) {
-  auto operation = size_operation(operation_text);
-  auto left_size = size_from_syntax(left);
-  auto right_size = size_from_syntax(right);
-  if (!operation || !left_size || !right_size) return std::nullopt;
-  return SizeExpr::binary(*operation, std::move(*left_size), std::move(*right_size));
+// The functions of torch.utils._sympy that are operations on integers.
+std::optional<Operation> size_function(std::string_view name) {
+  if (name == "Mod" || name == "PythonMod") return Operation::modulo;
+  if (name == "FloorDiv" || name == "CleanDiv") return Operation::floor_divide;
+  if (name == "PowByNatural") return Operation::power;
+  if (name == "Min" || name == "min") return Operation::minimum;
+  if (name == "Max" || name == "max") return Operation::maximum;
+  return std::nullopt;
+}
+
+std::optional<SizeExpr> binary_size(const Expression& expression) {
+  const auto operation = size_operator(expression.text);
+  auto left = size_from_syntax(*expression.children[0]);
+  auto right = size_from_syntax(*expression.children[1]);
+  if (!operation || !left || !right) return std::nullopt;
+  return SizeExpr::binary(*operation, std::move(*left), std::move(*right));
+}
+
+// `FloorToInt(IntTrueDiv(a, b))` and `CeilToInt(...)`: a true division made an integer again.
+std::optional<SizeExpr> rounded_division(std::string_view function, const Expression& operand) {
+  if (operand.kind != Expression::Kind::call || operand.children.size() != 3 ||
+      !operand.keywords.empty() || python::dotted_name(*operand.children[0]) != "IntTrueDiv") {
+    return std::nullopt;
+  }
+  const auto left = size_from_syntax(*operand.children[1]);
+  const auto right = size_from_syntax(*operand.children[2]);
+  if (!left || !right) return std::nullopt;
+  if (function == "FloorToInt") return SizeExpr::binary(Operation::floor_divide, *left, *right);
+  if (function == "CeilToInt") return SizeExpr::ceil_divide(*left, *right);
+  return std::nullopt;
+}
+
+// Each further operand of a minimum costs a comparison with all others.
+constexpr std::size_t kMaxOperands = 64;
+
+std::optional<SizeExpr> called_size(const Expression& call) {
+  const std::string function = python::dotted_name(*call.children[0]);
+  const std::size_t count = call.children.size() - 1;
+  if (!call.keywords.empty() || count == 0 || count > kMaxOperands) return std::nullopt;
+  if (count == 1) return rounded_division(function, *call.children[1]);
+  std::vector<SizeExpr> operands;
+  for (std::size_t i = 1; i <= count; ++i) {
+    auto operand = size_from_syntax(*call.children[i]);
+    if (!operand) return std::nullopt;
+    operands.push_back(std::move(*operand));
+  }
+  if (function == "CeilDiv" && count == 2) return SizeExpr::ceil_divide(operands[0], operands[1]);
+  if (function == "ModularIndexing" && count == 3) {  // (base // divisor) % modulus
+    return SizeExpr::binary(Operation::modulo,
+                            SizeExpr::binary(Operation::floor_divide, operands[0], operands[1]),
+                            operands[2]);
+  }
+  const auto operation = size_function(function);
+  const bool takes_many = operation == Operation::minimum || operation == Operation::maximum;
+  if (!operation || (count > 2 && !takes_many)) return std::nullopt;
+  SizeExpr result = operands[0];
+  for (std::size_t i = 1; i < count; ++i) {
+    result = SizeExpr::binary(*operation, result, operands[i]);
+  }
+  return result;
+}
+
+std::optional<SizeExpr> negated_size(const Expression& operand) {
+  const std::uint64_t smallest = std::uint64_t{1} << 63U;
+  if (operand.kind == Expression::Kind::integer && operand.magnitude == smallest) return INT64_MIN;
+  const auto size = size_from_syntax(operand);
+  if (!size) return std::nullopt;
+  return SizeExpr::binary(Operation::multiply, -1, *size);
 }
 
 }  // namespace
 
 std::string annotation_text(const ValueMeta& meta) {
   if (const TensorMeta* tensor = meta.tensor()) {
+    const SizeExpr& offset = tensor->storage_offset;
     return std::string(dtype_abbreviation(tensor->dtype)) + size_list(tensor->sizes) +
            size_list(tensor->strides) + tensor->device.str() +
+           (offset == SizeExpr(0) ? "" : std::string(kStorageOffset) + offset.str()) +
            (tensor->requires_grad ? std::string(kRequiresGrad) : std::string());
   }
   if (const auto* size = std::get_if<SizeExpr>(&meta.value)) return "Sym(" + size->str() + ")";
@@ -186,17 +253,11 @@ std::optional<SizeExpr> size_from_syntax(const Expression& expression) {
     case Expression::Kind::name:
       return SizeExpr::symbol(std::string(expression.text));
     case Expression::Kind::unary:
-      if (expression.text != "-") return std::nullopt;
-      if (auto size = size_from_syntax(*expression.children[0])) {
-        return SizeExpr::binary(Operation::subtract, 0, std::move(*size));
-      }
-      return std::nullopt;
+      return expression.text == "-" ? negated_size(*expression.children[0]) : std::nullopt;
     case Expression::Kind::binary:
-      return binary_size(expression.text, *expression.children[0], *expression.children[1]);
+      return binary_size(expression);
     case Expression::Kind::call:
-      if (expression.children.size() != 3 || !expression.keywords.empty()) return std::nullopt;
-      return binary_size(python::dotted_name(*expression.children[0]), *expression.children[1],
-                         *expression.children[2]);
+      return called_size(expression);
     default:
       return std::nullopt;
   }

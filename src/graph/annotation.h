@@ -1,8 +1,9 @@
 /// \file The short text for a value's metadata, as FX's readable form has it.
 ///
-/// `f32[8, 16][16, 1]cpu` is a float tensor with sizes and strides on the CPU; ` requires_grad` may
-/// follow (our addition); `Sym(s77)` is an integer; `(f32[4][1]cpu, i64[4][1]cpu)` several values.
-/// The strides and the device may be left out: contiguous, on the CPU.
+/// `f32[8, 16][16, 1]cpu` is a float tensor with sizes and strides on the CPU; ` storage_offset=4`
+/// and ` requires_grad` may follow (our additions); `Sym(s77)` is an integer; `(f32[4][1]cpu,
+/// i64[4][1]cpu)` several values. The strides and the device may be left out: contiguous, on the
+/// CPU.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,5 @@
-/// \file The arguments of a node: a tree of nodes, numbers, strings, dtypes, containers and None.
+/// \file The arguments of a node: a tree of nodes, numbers, sizes, strings, dtypes, containers and
+/// None.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -14,6 +15,8 @@
 #include <utility>
 #include <variant>
 #include <vector>
+
+#include "graph/size_expr.h"
 
 namespace assay::graph {
 
@@ -57,13 +60,24 @@ class Argument {
  public:
   using Value = std::variant<None, bool, std::int64_t, double, std::complex<double>, std::string,
                              c10::ScalarType, c10::Device, c10::Layout, c10::MemoryFormat, Ellipsis,
-                             QualifiedName, Node*, List, Tuple, Slice, Dict>;
+                             QualifiedName, Node*, List, Tuple, Slice, Dict, SizeExpr>;
 
   Argument() : value_(None{}) {}
   // Literals convert to arguments on purpose.
-  template <typename T, std::enable_if_t<is_alternative<std::decay_t<T>, Value>, int> = 0>
+  template <typename T, std::enable_if_t<is_alternative<std::decay_t<T>, Value> &&
+                                             !std::is_same_v<std::decay_t<T>, SizeExpr>,
+                                         int> = 0>
   Argument(T&& value)  // NOLINT
       : value_(std::in_place_type<std::decay_t<T>>, std::forward<T>(value)) {}
+  /// An integer that mentions size symbols; without any it is the number.
+  template <typename T, std::enable_if_t<std::is_same_v<std::decay_t<T>, SizeExpr>, char> = 0>
+  Argument(T&& size) {  // NOLINT
+    if (const auto constant = size.constant()) {
+      value_ = *constant;
+    } else {
+      value_ = std::forward<T>(size);
+    }
+  }
   Argument(int value) : value_(static_cast<std::int64_t>(value)) {}  // NOLINT
   Argument(const char* text) : value_(std::string(text)) {}          // NOLINT
 
@@ -86,6 +100,13 @@ class Argument {
       return;
     }
     for (const Argument& item : items()) item.for_each_node(visit);
+  }
+
+  /// Calls `visit` for every size expression in the tree.
+  template <typename Visitor>
+  void for_each_size(Visitor&& visit) const {
+    if (const auto* size = get_if<SizeExpr>()) visit(*size);
+    for (const Argument& item : items()) item.for_each_size(visit);
   }
 
   /// A copy in which every node is replaced by what `replace` gives for it.

@@ -35,8 +35,9 @@ std::string node_difference(const Node& left, const Node& right) {
     return unlike(node + " call", print_call(left), print_call(right));
   }
   if (!(left.meta.value == right.meta.value)) return node + " differs in its value's metadata";
-  if (left.meta.stack != right.meta.stack) return node + " differs in its user stack";
-  if (left.meta.provenance != right.meta.provenance) return node + " differs in its provenance";
+  if (!(left.meta.stack == right.meta.stack)) return node + " differs in its user stack";
+  if (!(left.meta.provenance == right.meta.provenance)) return node + " differs in its provenance";
+  if (left.meta.role != right.meta.role) return node + " is a tangent in one of them only";
   return {};
 }
 
@@ -66,8 +67,9 @@ struct AttributeDifference {
   std::string operator()(const MissingSubgraph& left, const MissingSubgraph& right) const {
     return left.text == right.text ? "" : "attribute '" + name + "' differs";
   }
-  std::string operator()(const std::shared_ptr<Graph>& left,
-                         const std::shared_ptr<Graph>& right) const {
+  std::string operator()(const std::shared_ptr<const Graph>& left,
+                         const std::shared_ptr<const Graph>& right) const {
+    if (left == right) return {};
     const std::string inner = difference(*left, *right);
     return inner.empty() ? "" : "in subgraph '" + name + "': " + inner;
   }
@@ -81,6 +83,7 @@ struct AttributeDifference {
 
 std::string difference(const Graph& left, const Graph& right) {
   if (left.name() != right.name()) return unlike("graph name", left.name(), right.name());
+  if (left.symbols() != right.symbols()) return "the size symbols or what is known of them differ";
   if (left.attributes().size() != right.attributes().size()) {
     return unlike("number of attributes", std::to_string(left.attributes().size()),
                   std::to_string(right.attributes().size()));

@@ -1,9 +1,11 @@
 #include "graph/graph.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cctype>
 
 #include "assay/error.h"
+#include "graph/copy_nodes.h"
 #include "graph/python_names.h"
 
 namespace assay::graph {
@@ -99,11 +101,28 @@ std::string Graph::unique_name(std::string_view wish) const {
   return name;
 }
 
+namespace {
+
+std::uint64_t next_identity() {
+  static std::atomic<std::uint64_t> last = 0;
+  return ++last;
+}
+
+}  // namespace
+
+Graph::Graph(std::string name) : name_(std::move(name)), identity_(next_identity()) {}
+
 Node& Graph::append(Op op, std::string_view name, Target target) {
-  const auto before = insert_before_ != nullptr ? insert_before_->position_ : nodes_.end();
   const std::string_view wish = name.empty() ? target.base_name() : name;
   std::string unique = unique_name(wish);
-  auto position = nodes_.emplace(before, Node::Key(), op, std::move(unique), target);
+  return insert(next_id_, op, std::move(unique), target);
+}
+
+// `name` is unique already.
+Node& Graph::insert(NodeId id, Op op, std::string name, Target target) {
+  const auto before = insert_before_ != nullptr ? insert_before_->position_ : nodes_.end();
+  auto position = nodes_.emplace(before, Node::Key(), id, op, std::move(name), target);
+  next_id_ = std::max(next_id_, id + 1);
   position->position_ = position;
   by_name_.emplace(position->name_, &*position);
   return *position;
@@ -180,33 +199,14 @@ const Attribute* Graph::attribute(std::string_view target) const {
 }
 
 std::unique_ptr<Graph> Graph::clone() const {
-  auto copy = std::make_unique<Graph>(name_);
-  for (const Attribute& attribute : attributes_) {
-    copy->attributes_.push_back(attribute);
-    if (const Graph* subgraph = attribute.subgraph()) {
-      copy->attributes_.back().value = std::shared_ptr<Graph>(subgraph->clone());
-    }
-  }
-  std::unordered_map<const Node*, Node*> twin;
-  twin.reserve(nodes_.size());
-  auto translate = [&](Node& node) -> Argument { return twin.at(&node); };
-  for (const Node& node : nodes_) {
-    auto position =
-        copy->nodes_.emplace(copy->nodes_.end(), Node::Key(), node.op_, node.name_, node.target_);
-    position->position_ = position;
-    copy->by_name_.emplace(position->name_, &*position);
-    position->meta = node.meta;
-    for (const Argument& argument : node.args_) {
-      position->args_.push_back(argument.map_nodes(translate));
-    }
-    for (const NamedArgument& argument : node.kwargs_) {
-      position->kwargs_.push_back({argument.name, argument.value.map_nodes(translate)});
-    }
-    position->add_uses();
-    twin.emplace(&node, &*position);
-    if (&node == output_) copy->output_ = &*position;
-  }
-  return copy;
+  NodeMap copies;
+  return copy_graph(*this, copies);
+}
+
+std::shared_ptr<const RecordedStage> record_stage(const Graph& graph) {
+  auto stage = std::make_shared<RecordedStage>(graph.identity());
+  for (const Node& node : graph.nodes()) stage->add(node.id(), node.name(), node.meta.provenance);
+  return stage;
 }
 
 }  // namespace assay::graph

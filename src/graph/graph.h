@@ -15,6 +15,7 @@
 
 #include "graph/argument.h"
 #include "graph/meta.h"
+#include "graph/size_range.h"
 #include "graph/target.h"
 
 namespace assay::graph {
@@ -29,6 +30,8 @@ const char* to_string(Op op);
 class Node {
  public:
   Op op() const { return op_; }
+  /// The same in copies of the graph, and never another node's.
+  NodeId id() const { return id_; }
   const std::string& name() const { return name_; }
   const Target& target() const { return target_; }
   const std::vector<Argument>& args() const { return args_; }
@@ -61,8 +64,8 @@ class Node {
     friend class Graph;
     Key() = default;
   };
-  Node(Key, Op op, std::string name, Target target)
-      : op_(op), name_(std::move(name)), target_(target) {}
+  Node(Key, NodeId id, Op op, std::string name, Target target)
+      : id_(id), op_(op), name_(std::move(name)), target_(target) {}
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
@@ -71,6 +74,7 @@ class Node {
   void add_uses();
   void drop_uses();
 
+  NodeId id_;
   Op op_;
   std::string name_;
   Target target_;
@@ -102,20 +106,22 @@ struct MissingSubgraph {
   std::string text;
 };
 
-/// A named attribute of the graph's module.
+/// A named attribute of the graph's module. A subgraph is shared by all copies of the graph:
+/// whoever changes one changes a copy of it, and puts that in its place.
 struct Attribute {
   std::string name;
-  std::variant<TensorAttribute, ModuleAttribute, MissingSubgraph, std::shared_ptr<Graph>> value;
+  std::variant<TensorAttribute, ModuleAttribute, MissingSubgraph, std::shared_ptr<const Graph>>
+      value;
 
   const Graph* subgraph() const {
-    const auto* found = std::get_if<std::shared_ptr<Graph>>(&value);
+    const auto* found = std::get_if<std::shared_ptr<const Graph>>(&value);
     return found == nullptr ? nullptr : found->get();
   }
 };
 
 class Graph {
  public:
-  explicit Graph(std::string name = "Repro") : name_(std::move(name)) {}
+  explicit Graph(std::string name = "Repro");
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
@@ -171,10 +177,23 @@ class Graph {
   /// The attribute with this name, or nullptr. `target` may be dotted; its first part is looked up.
   const Attribute* attribute(std::string_view target) const;
 
+  /// The symbols of the graph's sizes, as far as something is known about them.
+  SizeSymbols& symbols() { return symbols_; }
+  const SizeSymbols& symbols() const { return symbols_; }
+
+  /// A number that this graph has in common with its copies only; never 0.
+  std::uint64_t identity() const { return identity_; }
+
+  /// An equal graph with the same node ids. It is the same stage of the program: a node of either
+  /// comes from the same nodes of earlier stages. See also graph/copy_nodes.h.
   std::unique_ptr<Graph> clone() const;
 
  private:
+  friend class NodeCopier;
+  friend std::unique_ptr<Graph> copy_graph(const Graph& graph,
+                                           std::unordered_map<const Node*, Argument>& copies);
   Node& append(Op op, std::string_view name, Target target);
+  Node& insert(NodeId id, Op op, std::string name, Target target);
   std::string unique_name(std::string_view wish) const;
 
   std::string name_;
@@ -182,11 +201,18 @@ class Graph {
   Node* output_ = nullptr;
   Node* insert_before_ = nullptr;
   std::vector<Attribute> attributes_;
+  SizeSymbols symbols_;
+  std::uint64_t identity_;
+  NodeId next_id_ = 0;
   std::unordered_map<std::string_view, Node*> by_name_;  // keys view the nodes' own names
   mutable std::unordered_map<std::string, int> next_suffix_;
 };
 
-/// Empty if the graphs are equal (names, targets, arguments, metadata, attributes); otherwise one
+/// The graph's nodes as they are now: for the provenance of nodes of a graph made from it.
+std::shared_ptr<const RecordedStage> record_stage(const Graph& graph);
+
+/// Empty if the graphs are equal (names, targets, arguments, metadata, symbols, attributes);
+/// otherwise one
 /// sentence that says where they first differ.
 std::string difference(const Graph& left, const Graph& right);
 

@@ -11,7 +11,9 @@
 #include <variant>
 #include <vector>
 
+#include "graph/provenance.h"
 #include "graph/size_expr.h"
+#include "graph/stack_trace.h"
 
 namespace assay::graph {
 
@@ -19,6 +21,7 @@ struct TensorMeta {
   c10::ScalarType dtype = c10::ScalarType::Float;
   std::vector<SizeExpr> sizes;
   std::vector<SizeExpr> strides;
+  SizeExpr storage_offset;  ///< In elements.
   c10::Device device = c10::Device(c10::DeviceType::CPU);
   bool requires_grad = false;
 
@@ -40,25 +43,23 @@ struct ValueMeta {
   bool operator==(const ValueMeta&) const = default;
 };
 
-/// One line of the user's program.
-struct StackFrame {
-  std::string file;
-  std::int64_t line = 0;
-  std::string function;
-  std::string text;
-
-  bool operator==(const StackFrame&) const = default;
+/// What a placeholder is given by the caller.
+enum class InputRole {
+  ordinary,
+  tangent,  ///< In a joint graph and its backward half: the gradient of a forward output.
 };
 
 struct NodeMeta {
   ValueMeta value;
-  std::vector<StackFrame> stack;        ///< Outermost call first.
-  std::vector<std::string> provenance;  ///< Names of the earlier stage's nodes this one is made of.
+  StackTrace stack;
+  Provenance provenance;
+  InputRole role = InputRole::ordinary;  ///< Of a placeholder.
   /// Where the node stands in the text it was parsed from, for messages; not part of equality.
   std::optional<std::size_t> text_offset;
 
   bool operator==(const NodeMeta& other) const {
-    return value == other.value && stack == other.stack && provenance == other.provenance;
+    return value == other.value && stack == other.stack && provenance == other.provenance &&
+           role == other.role;
   }
 };
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <unordered_map>
 
 #include "assay/error.h"
@@ -37,8 +38,10 @@ class ForwardReader {
       : source_(source), comments_(comments), graph_(graph) {}
 
   void read(const Statement& forward) {
-    parameters(forward);
     comments_.start_at(forward.offset);
+    comments_.advance_to(forward.body.empty() ? forward.end : forward.body[0].offset);
+    graph_.symbols() = comments_.symbols;
+    parameters(forward);
     for (std::size_t i = 0; i < forward.body.size(); ++i) {
       const Statement& current = forward.body[i];
       if (graph_.output() != nullptr) {
@@ -81,11 +84,17 @@ class ForwardReader {
       }
       Node& node = graph_.placeholder(parameter.name, std::string(parameter.name));
       annotate(node, parameter.annotation);
+      if (is_tangent(parameter.name)) node.meta.role = InputRole::tangent;
       if (parameter.default_value != nullptr) {
         node.set_arguments({constant_from_syntax(source_, *parameter.default_value)});
       }
       values_[parameter.name] = &node;
     }
+  }
+
+  bool is_tangent(std::string_view parameter) const {
+    if (!comments_.tangents) return is_tangent_name(parameter);
+    return std::ranges::find(*comments_.tangents, parameter) != comments_.tangents->end();
   }
 
   static void annotate(Node& node, const Expression* annotation) {
@@ -248,6 +257,9 @@ class ForwardReader {
     if (expression.kind == Kind::name && values_.contains(expression.text)) {
       return &look_up(expression);
     }
+    if (!graph_.symbols().empty() && integer_kind(expression) == Integer::size) {
+      if (auto size = size_from_syntax(expression)) return std::move(*size);
+    }
     const SyntaxReader read_item = [this](const Expression& item) { return read_value(item); };
     const bool is_local = values_.contains(root_name(expression));
     if (!is_local || expression.kind != Kind::attribute) {
@@ -260,6 +272,37 @@ class ForwardReader {
       if (!dotted.empty() && root_name(expression) != "self") return QualifiedName{dotted};
     }
     return make_node(expression, name);
+  }
+
+  enum class Integer { no, number, size };
+
+  // Whether an expression is made of numbers, or also of size symbols of the graph; values of the
+  // graph are neither.
+  Integer integer_kind(const Expression& expression) const {
+    std::span<const Expression* const> operands = expression.children;
+    switch (expression.kind) {
+      case Kind::integer:
+        return Integer::number;
+      case Kind::name:
+        return graph_.symbols().contains(expression.text) && !values_.contains(expression.text)
+                   ? Integer::size
+                   : Integer::no;
+      case Kind::unary:
+      case Kind::binary:
+        break;
+      case Kind::call:
+        operands = operands.subspan(1);
+        break;
+      default:
+        return Integer::no;
+    }
+    Integer result = Integer::number;
+    for (const Expression* operand : operands) {
+      const Integer kind = integer_kind(*operand);
+      if (kind == Integer::no) return kind;
+      result = std::max(result, kind);
+    }
+    return result;
   }
 
   static std::string_view root_name(const Expression& expression) {
@@ -446,7 +489,7 @@ class ModuleReader {
     for (const Statement& statement : definition.body) {
       if (statement.kind == Statement::Kind::class_def && find_forward(statement) != nullptr) {
         graph->attributes().push_back(
-            {std::string(statement.name), std::shared_ptr<Graph>(read_class(statement))});
+            {std::string(statement.name), std::shared_ptr<const Graph>(read_class(statement))});
       }
     }
     if (const Statement* constructor = find_method(definition, "__init__")) {
@@ -468,7 +511,7 @@ class ModuleReader {
                                 "the class '" + module->constructor + "' is used twice",
                                 "give each subgraph a class of its own");
           }
-          found->value = std::shared_ptr<Graph>(read_class(*known->second));
+          found->value = std::shared_ptr<const Graph>(read_class(*known->second));
         }
       }
       if (graph.attribute(found->name) != nullptr) {

@@ -9,6 +9,7 @@
 #include "graph/python_names.h"
 #include "graph/python_operators.h"
 #include "graph/python_strings.h"
+#include "graph/stack_comments.h"
 
 namespace assay::graph {
 
@@ -68,6 +69,7 @@ struct ArgumentPrinter {
     append_items(out, value.items);
     out += ")";
   }
+  void operator()(const SizeExpr& value) const { out += value.str(SizeExpr::Style::python); }
   void operator()(const Dict& value) const {
     out += "{";
     for (std::size_t i = 0; i < value.items.size(); ++i) {
@@ -115,11 +117,11 @@ std::string attribute_path(std::string_view target) {
   return path;
 }
 
-// The operand of an operator; a negative number needs parentheses: `(-2) ** x`.
+// The operand of an operator; a negative number needs parentheses, `(-2) ** x`, and so does a size.
 void append_operand(std::string& out, const Argument& argument) {
   const std::size_t begin = out.size();
   append(out, argument);
-  if (out[begin] == '-') {
+  if (out[begin] == '-' || argument.get_if<SizeExpr>() != nullptr) {
     out.insert(begin, "(");
     out += ")";
   }
@@ -237,6 +239,8 @@ class GraphPrinter {
     out_ += "\n    def forward(self";
     for (const Node* placeholder : graph_.placeholders()) parameter(*placeholder);
     out_ += "):\n";
+    symbols();
+    tangents();
     find_last_uses();
     for (const Node& node : graph_.nodes()) statement(node);
   }
@@ -250,7 +254,7 @@ class GraphPrinter {
     }
   }
 
-  void attribute_line(const std::string& name, const std::shared_ptr<Graph>& value) {
+  void attribute_line(const std::string& name, const std::shared_ptr<const Graph>& value) {
     out_ += "        self." + name + " = " + value->name() + "()\n";
   }
   void attribute_line(const std::string& name, const MissingSubgraph& value) {
@@ -300,6 +304,26 @@ class GraphPrinter {
     }
   }
 
+  void symbols() {
+    for (const auto& [name, symbol] : graph_.symbols()) {
+      (out_ += "        # Symbol: ") += symbol_text(name, symbol) + "\n";
+    }
+  }
+
+  // Stock knows a tangent by its name; only where that is wrong the text has to say it.
+  void tangents() {
+    const auto placeholders = graph_.placeholders();
+    const auto is_clear = [](const Node* node) {
+      return is_tangent_name(node->target().name()) == (node->meta.role == InputRole::tangent);
+    };
+    if (std::ranges::all_of(placeholders, is_clear)) return;
+    out_ += "        # Tangents:";
+    for (const Node* node : placeholders) {
+      if (node->meta.role == InputRole::tangent) (out_ += " ") += node->target().name();
+    }
+    out_ += "\n";
+  }
+
   void annotation(const Node& node) {
     if (!options_.metadata || !node.meta.value.known()) return;
     ((out_ += ": \"") += annotation_text(node.meta.value)) += "\"";
@@ -331,9 +355,9 @@ class GraphPrinter {
     if (node.meta.stack.empty()) {
       out_ += "        # No stacktrace found for following nodes\n";
     }
-    if (!node.meta.provenance.empty()) {
+    if (const auto names = node.meta.provenance.names(); !names.empty()) {
       out_ += "        # From:";
-      for (const std::string& name : node.meta.provenance) out_ += " " + one_line(name);
+      for (const std::string& name : names) out_ += " " + one_line(name);
       out_ += "\n";
     }
     current_stack_ = node.meta.stack;
@@ -381,8 +405,8 @@ class GraphPrinter {
   const PrintOptions& options_;
   std::string& out_;
   std::unordered_map<const Node*, std::vector<const Node*>> released_by_;
-  std::vector<StackFrame> current_stack_;
-  std::vector<std::string> current_provenance_;
+  StackTrace current_stack_;
+  Provenance current_provenance_;
 };
 
 }  // namespace

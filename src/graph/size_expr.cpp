@@ -4,103 +4,110 @@
 #include <utility>
 
 #include "assay/error.h"
+#include "graph/size_terms.h"
 
 namespace assay::graph {
 
 struct SizeExpr::Tree {
   Operation operation;
   std::string name;  // of a symbol
-  SizeExpr left;
-  SizeExpr right;
+  std::vector<SizeExpr> operands;
+  bool may_divide_by_zero;
 };
 
 namespace {
 
 using Operation = SizeExpr::Operation;
 
-// Python's semantics: division and modulo round towards minus infinity.
-std::optional<std::int64_t> apply(Operation operation, std::int64_t left, std::int64_t right) {
-  std::int64_t result = 0;
-  switch (operation) {
-    case Operation::add:
-      if (__builtin_add_overflow(left, right, &result)) return std::nullopt;
-      return result;
-    case Operation::subtract:
-      if (__builtin_sub_overflow(left, right, &result)) return std::nullopt;
-      return result;
-    case Operation::multiply:
-      if (__builtin_mul_overflow(left, right, &result)) return std::nullopt;
-      return result;
-    case Operation::floor_divide:
-    case Operation::modulo: {
-      if (right == 0 || (left == INT64_MIN && right == -1)) return std::nullopt;
-      std::int64_t quotient = left / right;
-      std::int64_t remainder = left % right;
-      if (remainder != 0 && (remainder < 0) != (right < 0)) {
-        --quotient;
-        remainder += right;
-      }
-      return operation == Operation::floor_divide ? quotient : remainder;
-    }
-    case Operation::power: {
-      if (right < 0) return std::nullopt;
-      result = 1;
-      for (std::int64_t base = left; right > 0; right >>= 1) {
-        if ((right & 1) != 0 && __builtin_mul_overflow(result, base, &result)) return std::nullopt;
-        if (right > 1 && __builtin_mul_overflow(base, base, &base)) return std::nullopt;
-      }
-      return result;
-    }
-    case Operation::minimum:
-      return std::min(left, right);
-    case Operation::maximum:
-      return std::max(left, right);
-    case Operation::constant:
-    case Operation::symbol:
-      break;
-  }
-  throw InternalError("not a binary operation on sizes");
-}
+// The wide type keeps intermediate values exact: only the result must fit 64 bits.
+struct Evaluator {
+  const SymbolValues& symbols;
 
-struct Spelling {
-  const char* text;
-  int precedence;
+  static Wide constant(std::int64_t value) { return value; }
+
+  Wide symbol(const std::string& name) const {
+    const auto found = symbols.find(name);
+    if (found == symbols.end()) {
+      throw UserError("the size symbol '" + name + "' has no value",
+                      "the file should bind it, as in '" + name + " = 4'");
+    }
+    return found->second;
+  }
+
+  Wide operation(Operation operation, const std::vector<Wide>& values) const {
+    Wide result = values[0];
+    for (std::size_t i = 1; i < values.size(); ++i) result = apply(operation, result, values[i]);
+    return result;
+  }
+
+  static Wide apply(Operation operation, Wide left, Wide right) {
+    switch (operation) {
+      case Operation::add:
+        return checked_add(left, right);
+      case Operation::multiply:
+        return checked_multiply(left, right);
+      case Operation::floor_divide:
+        if (right == 0) throw SizeTooLarge();
+        return floor_quotient(left, right);
+      case Operation::modulo:
+        if (right == 0) throw SizeTooLarge();
+        return floor_remainder(left, right);
+      case Operation::power:
+        if (right < 0) throw SizeTooLarge();
+        return checked_power(left, checked_narrow(right));
+      case Operation::minimum:
+        return std::min(left, right);
+      case Operation::maximum:
+        return std::max(left, right);
+      case Operation::subtract:
+      case Operation::constant:
+      case Operation::symbol:
+        break;
+    }
+    throw InternalError("not an operation on sizes");
+  }
 };
 
-Spelling spelling(Operation operation) {
-  switch (operation) {
-    case Operation::add:
-      return {" + ", 1};
-    case Operation::subtract:
-      return {" - ", 1};
-    case Operation::multiply:
-      return {"*", 2};
-    case Operation::floor_divide:
-      return {"//", 2};
-    case Operation::modulo:
-      return {" % ", 2};
-    case Operation::power:
-      return {"**", 3};
-    default:
-      return {"", 0};
+struct Substitution {
+  const std::map<std::string, SizeExpr, std::less<>>& replacements;
+
+  static SizeExpr constant(std::int64_t value) { return value; }
+  SizeExpr symbol(const std::string& name) const {
+    const auto found = replacements.find(name);
+    return found == replacements.end() ? SizeExpr::symbol(name) : found->second;
   }
+  static SizeExpr operation(Operation operation, const std::vector<SizeExpr>& operands) {
+    SizeExpr result = operands[0];
+    for (std::size_t i = 1; i < operands.size(); ++i) {
+      result = SizeExpr::binary(operation, result, operands[i]);
+    }
+    return result;
+  }
+};
+
+bool divides_by_zero(Operation operation, const std::vector<SizeExpr>& operands) {
+  if (std::ranges::any_of(operands,
+                          [](const SizeExpr& operand) { return operand.may_divide_by_zero(); })) {
+    return true;
+  }
+  if (operation == Operation::power) return operands[1].constant().value_or(-1) < 0;
+  if (operation != Operation::floor_divide && operation != Operation::modulo) return false;
+  return operands[1].constant().value_or(0) == 0;
 }
 
 }  // namespace
 
-SizeExpr SizeExpr::symbol(std::string name) {
+SizeExpr SizeTree::make(Operation operation, std::vector<SizeExpr> operands) {
+  const bool fails = divides_by_zero(operation, operands);
   SizeExpr result;
-  result.tree_ = std::make_shared<const Tree>(Tree{Operation::symbol, std::move(name), {}, {}});
+  result.tree_ = std::make_shared<const SizeExpr::Tree>(
+      SizeExpr::Tree{operation, {}, std::move(operands), fails});
   return result;
 }
 
-SizeExpr SizeExpr::binary(Operation operation, SizeExpr left, SizeExpr right) {
-  if (left.is_constant() && right.is_constant()) {
-    if (auto folded = apply(operation, left.value_, right.value_)) return *folded;
-  }
+SizeExpr SizeExpr::symbol(std::string name) {
   SizeExpr result;
-  result.tree_ =
-      std::make_shared<const Tree>(Tree{operation, {}, std::move(left), std::move(right)});
+  result.tree_ = std::make_shared<const Tree>(Tree{Operation::symbol, std::move(name), {}, false});
   return result;
 }
 
@@ -109,51 +116,56 @@ std::optional<std::int64_t> SizeExpr::constant() const {
   return value_;
 }
 
-std::int64_t SizeExpr::evaluate(const SymbolValues& symbols) const {
-  if (is_constant()) return value_;
-  if (tree_->operation == Operation::symbol) {
-    auto found = symbols.find(tree_->name);
-    if (found == symbols.end()) {
-      throw UserError("the size symbol '" + tree_->name + "' has no value",
-                      "the file should bind it, as in '" + tree_->name + " = 4'");
-    }
-    return found->second;
-  }
-  auto result =
-      apply(tree_->operation, tree_->left.evaluate(symbols), tree_->right.evaluate(symbols));
-  if (!result) throw UserError("the size '" + str() + "' overflows or divides by zero");
-  return *result;
+SizeExpr::Operation SizeExpr::operation() const {
+  return is_constant() ? Operation::constant : tree_->operation;
 }
 
-std::string SizeExpr::str() const { return str(0); }
+const std::string& SizeExpr::name() const {
+  static const std::string none;
+  return is_constant() ? none : tree_->name;
+}
 
-std::string SizeExpr::str(int outer_precedence) const {
-  if (is_constant()) {
-    // A negative constant binds like a subtraction.
-    const bool parenthesise = value_ < 0 && outer_precedence > 1;
-    return parenthesise ? "(" + std::to_string(value_) + ")" : std::to_string(value_);
+const std::vector<SizeExpr>& SizeExpr::operands() const {
+  static const std::vector<SizeExpr> none;
+  return is_constant() ? none : tree_->operands;
+}
+
+void SizeExpr::for_each_symbol(const std::function<void(const std::string&)>& visit) const {
+  if (operation() == Operation::symbol) visit(name());
+  for (const SizeExpr& operand : operands()) operand.for_each_symbol(visit);
+}
+
+bool SizeExpr::may_divide_by_zero() const { return !is_constant() && tree_->may_divide_by_zero; }
+
+std::int64_t SizeExpr::evaluate(const SymbolValues& symbols) const {
+  if (is_constant()) return value_;
+  try {
+    return checked_narrow(fold(Evaluator{symbols}));
+  } catch (const SizeTooLarge&) {
+    throw UserError("the size '" + str() + "' overflows or divides by zero");
   }
-  const auto& [operation, name, left, right] = *tree_;
-  if (operation == Operation::symbol) return name;
-  if (operation == Operation::minimum || operation == Operation::maximum) {
-    return (operation == Operation::minimum ? "Min(" : "Max(") + left.str(0) + ", " + right.str(0) +
-           ")";
-  }
-  const auto [text, precedence] = spelling(operation);
-  // Left-associative, except power, which Python reads from the right.
-  const bool from_right = operation == Operation::power;
-  std::string result = left.str(from_right ? precedence + 1 : precedence) + text +
-                       right.str(from_right ? precedence : precedence + 1);
-  return precedence < outer_precedence ? "(" + result + ")" : result;
+}
+
+SizeExpr SizeExpr::substitute(
+    const std::map<std::string, SizeExpr, std::less<>>& replacements) const {
+  return fold(Substitution{replacements});
 }
 
 bool operator==(const SizeExpr& left, const SizeExpr& right) {
-  if (left.is_constant() || right.is_constant()) {
-    return left.is_constant() && right.is_constant() && left.value_ == right.value_;
+  return left.tree_ == right.tree_ ? left.value_ == right.value_ : compare(left, right) == 0;
+}
+
+std::strong_ordering compare(const SizeExpr& left, const SizeExpr& right) {
+  if (left.tree_ == right.tree_) return left.value_ <=> right.value_;
+  if (left.operation() != right.operation()) return left.operation() <=> right.operation();
+  if (left.name() != right.name()) return left.name() <=> right.name();
+  const auto& left_operands = left.operands();
+  const auto& right_operands = right.operands();
+  for (std::size_t i = 0; i < std::min(left_operands.size(), right_operands.size()); ++i) {
+    const auto order = compare(left_operands[i], right_operands[i]);
+    if (order != 0) return order;
   }
-  if (left.tree_ == right.tree_) return true;
-  return left.tree_->operation == right.tree_->operation && left.tree_->name == right.tree_->name &&
-         left.tree_->left == right.tree_->left && left.tree_->right == right.tree_->right;
+  return left_operands.size() <=> right_operands.size();
 }
 
 }  // namespace assay::graph

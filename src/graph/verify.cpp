@@ -30,12 +30,14 @@ class Verifier {
 
   std::vector<std::string> run() {
     if (!is_python_identifier(graph_.name())) add("the class name is not an identifier");
+    symbols();
     attributes();
     for (const Node& node : graph_.nodes()) {
       node_ = &node;
       name();
       order();
       inputs();
+      sizes();
       target();
       metadata();
       if (node.is_call() && options_.check_call) {
@@ -53,6 +55,16 @@ class Verifier {
   void add(const std::string& problem) {
     const std::string where = node_ == nullptr ? "" : "node '" + node_->name() + "': ";
     problems_.push_back(where + problem);
+  }
+
+  void symbols() {
+    for (const auto& [name, symbol] : graph_.symbols()) {
+      if (!is_python_identifier(name)) add("the size symbol '" + name + "' is not a name");
+      if (symbol.range.is_empty()) add("the range of the size symbol '" + name + "' is empty");
+      if (symbol.hint && !symbol.range.contains(*symbol.hint)) {
+        add("the hint of the size symbol '" + name + "' is not in its range");
+      }
+    }
   }
 
   void attributes() {
@@ -102,6 +114,22 @@ class Verifier {
     });
   }
 
+  // In the text a size is known by its symbols, which must not be taken for values.
+  void sizes() {
+    const auto check = [&](const std::string& symbol) {
+      if (!graph_.symbols().contains(symbol)) {
+        add("the graph does not declare the size symbol '" + symbol + "'");
+      } else if (graph_.find(symbol) != nullptr) {
+        add("the size symbol '" + symbol + "' is also a node: use the node as argument");
+      }
+    };
+    const auto check_argument = [&](const Argument& argument) {
+      argument.for_each_size([&](const SizeExpr& size) { size.for_each_symbol(check); });
+    };
+    for (const Argument& argument : node_->args()) check_argument(argument);
+    for (const NamedArgument& argument : node_->kwargs()) check_argument(argument.value);
+  }
+
   void target() {
     const std::string& target = node_->target().name();
     switch (node_->op()) {
@@ -135,6 +163,9 @@ class Verifier {
         add("its metadata has " + std::to_string(tensor->sizes.size()) + " sizes but " +
             std::to_string(tensor->strides.size()) + " strides");
       }
+    }
+    if (node_->meta.role != InputRole::ordinary && node_->op() != Op::placeholder) {
+      add("it has the role of an input but is not a placeholder");
     }
     const bool has_value = node_->is_call() || node_->op() == Op::placeholder;
     if (options_.require_metadata && has_value && !value.known()) add("it has no metadata");

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "assay/error.h"
+#include "graph/copy_nodes.h"
 #include "graph/dtype_names.h"
 #include "graph/rewrite.h"
 
@@ -63,9 +64,9 @@ class Cutter {
   Cutter(const Candidate& program, const std::set<const Node*>& kept)
       : program_(program), kept_(kept) {
     result_ = program;
-    graph_ = program.graph->clone();
-    auto twin = graph_->nodes().begin();
-    for (const Node& node : program.graph->nodes()) twins_.emplace(&node, &*twin++);
+    graph::NodeMap copies;
+    graph_ = graph::copy_graph(*program.graph, copies);
+    for (const auto& [node, copy] : copies) twins_.emplace(node, copy.node());
   }
 
   std::optional<Candidate> run() {

@@ -68,22 +68,23 @@ class FileWriter {
   void load_args() {
     out_ += "def load_args(reader):\n";
     const auto placeholders = std::as_const(*file_.graph).placeholders();
-    std::vector<bool> is_written(file_.storages.size(), false);
+    std::map<std::size_t, std::size_t> numbers;  // of the storages in use, as they are written
     for (std::size_t i = 0; i < file_.inputs.size(); ++i) {
-      if (const auto* tensor = std::get_if<TensorInput>(&file_.inputs[i])) {
-        if (!is_written[tensor->storage]) storage_line(tensor->storage);
-        is_written[tensor->storage] = true;
+      Input input = file_.inputs[i];
+      if (auto* tensor = std::get_if<TensorInput>(&input)) {
+        const auto [number, is_new] = numbers.try_emplace(tensor->storage, numbers.size());
+        if (is_new) storage_line(file_.storages[tensor->storage], number->second);
+        tensor->storage = number->second;
       }
-      out_ += "    " + std::visit([](const auto& input) { return line(input); }, file_.inputs[i]);
+      out_ += "    " + std::visit([](const auto& written) { return line(written); }, input);
       out_ += "  # " + placeholders[i]->name() + "\n";
     }
     if (file_.inputs.empty()) out_ += "    pass\n";
     out_ += "load_args._version = 0\n";
   }
 
-  void storage_line(std::size_t index) {
-    const StorageSpec& spec = file_.storages[index];
-    out_ += "    buf" + std::to_string(index) + " = reader.storage(" +
+  void storage_line(const StorageSpec& spec, std::size_t number) {
+    out_ += "    buf" + std::to_string(number) + " = reader.storage(" +
             (spec.hash.empty() ? "None" : quote(spec.hash)) + ", " + spec.bytes.str();
     if (!spec.device.is_cpu()) out_ += ", device=" + graph::print(graph::Argument(spec.device));
     if (spec.dtype_hint != c10::ScalarType::Float) {

@@ -3,10 +3,10 @@
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
-#include <map>
 
 #include "aten/runner.h"
 #include "backends/compile.h"
+#include "graph/copy_nodes.h"
 
 namespace assay::sandbox {
 
@@ -16,31 +16,24 @@ using aten::Value;
 using graph::Node;
 
 // The graph that makes one call; its inputs are the nodes that the call mentions, in order.
-std::shared_ptr<const graph::Graph> graph_of_call(const graph::Graph& graph, const Node& node) {
+std::shared_ptr<const graph::Graph> graph_of_call(
+    const graph::Graph& graph, const Node& node,
+    std::shared_ptr<const graph::RecordedStage> stage) {
   auto alone = std::make_shared<graph::Graph>();
-  alone->attributes() = graph.clone()->attributes();
-  std::map<const Node*, Node*> inputs;
+  alone->symbols() = graph.symbols();
+  graph::NodeCopier copier(graph, *alone);
   node.for_each_input([&](const Node& input) {
-    if (inputs.contains(&input)) return;
-    Node& placeholder = input.op() == graph::Op::get_attr && input.meta.value.tensor() == nullptr
-                            ? alone->get_attr(input.target().name(), input.name())
-                            : alone->placeholder(input.name());
-    placeholder.meta = input.meta;
-    inputs.emplace(&input, &placeholder);
+    if (copier.has(input)) return;
+    const bool is_subgraph =
+        input.op() == graph::Op::get_attr && input.meta.value.tensor() == nullptr;
+    if (is_subgraph) {
+      copier.copy(input);
+    } else {
+      copier.copy_as_input(input);
+    }
   });
-  const auto own = [&](Node& mentioned) -> graph::Argument { return inputs.at(&mentioned); };
-  std::vector<graph::Argument> args;
-  std::vector<graph::NamedArgument> kwargs;
-  for (const auto& argument : node.args()) args.push_back(argument.map_nodes(own));
-  for (const auto& argument : node.kwargs()) {
-    kwargs.push_back({argument.name, argument.value.map_nodes(own)});
-  }
-  Node& call =
-      node.op() == graph::Op::call_method
-          ? alone->call_method(node.target().name(), std::move(args), std::move(kwargs),
-                               node.name())
-          : alone->call_function(node.target(), std::move(args), std::move(kwargs), node.name());
-  call.meta = node.meta;
+  Node& call = copier.copy(node);
+  call.meta.provenance = {std::move(stage), {node.id()}};
   alone->set_output(graph::Tuple{{graph::Argument(&call)}});
   return alone;
 }
@@ -50,8 +43,9 @@ std::shared_ptr<const graph::Graph> graph_of_call(const graph::Graph& graph, con
 std::optional<compare::Divergence> first_wrong_call(const graph::Graph& graph,
                                                     const std::vector<Value>& inputs,
                                                     const std::string& backend) {
+  const auto stage = graph::record_stage(graph);
   const auto kernel = [&](const Node& node, std::vector<Value> values) -> Value {
-    const auto alone = graph_of_call(graph, node);
+    const auto alone = graph_of_call(graph, node, stage);
     // A backend takes tensors and numbers. What reads a tuple only takes an item of it.
     const bool is_for_backend = std::ranges::all_of(
         values, [](const Value& value) { return value.is_tensor() || value.is_number(); });

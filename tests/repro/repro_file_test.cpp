@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "assay/error.h"
+#include "repro/write.h"
 #include "support/temporary_directory.h"
 
 namespace assay::repro {
@@ -41,6 +42,17 @@ TEST(ReproFile, AfterDynamoWithStorages) {
   EXPECT_TRUE(file.save_directory);
   EXPECT_EQ(file.storages.at(0).hash.size(), 40U);
   EXPECT_TRUE(std::get<TensorInput>(file.inputs.at(0)).is_leaf);
+}
+
+TEST(ReproFile, AStorageThatNobodyUsesLeavesNoGap) {
+  const auto file = parse_repro_file(kGraph +
+                                         "def load_args(reader):\n"
+                                         "    buf0 = reader.storage(None, 4)\n"
+                                         "    buf1 = reader.storage(None, 8)\n"
+                                         "    reader.tensor(buf1, (2,))\n",
+                                     "f.py");
+  const std::string printed = print_repro_file(file);
+  EXPECT_EQ(print_repro_file(parse_repro_file(printed, "f.py")), printed);
 }
 
 TEST(ReproFile, OlderForms) {

@@ -184,28 +184,39 @@ TEST(Signature, IsTheSameIfAllThatIdentifiesIs) {
   EXPECT_FALSE(is_same(one, classify(other)));
 }
 
-TEST(Origin, IsTheCallALaterNodeWasMadeOf) {
-  const auto graph = graph::parse(
+TEST(Origin, FollowsTheChainOfStages) {
+  const auto captured = graph::parse(
       "class Repro(torch.nn.Module):\n"
       "    def forward(self, x):\n"
       "        linear = torch.mm(x, x)\n"
       "        relu = torch.relu(linear)\n"
       "        relu_1 = torch.relu(relu)\n"
       "        return (relu_1,)\n");
-  const auto name_of = [&](const char* name, const std::vector<std::string>& provenance = {}) {
-    const graph::Node* node = find_origin(*graph, name, provenance);
+  // Later stages have names of their own, some of which mean another node in the first.
+  graph::Graph joint;
+  graph::Node& mm = joint.call_function("torch.ops.aten.mm.default", {}, {}, "relu_1");
+  mm.meta.provenance = {graph::record_stage(*captured), {captured->find("linear")->id()}};
+  graph::Node& made = joint.call_function("torch.ops.aten.ones.default", {}, {}, "relu");
+  graph::Graph half;
+  graph::Node& copy = half.call_function("torch.ops.aten.mm.default", {}, {}, "relu");
+  const auto stage = graph::record_stage(joint);
+  copy.meta.provenance = {stage, {mm.id()}};
+
+  const auto name_of = [&](std::string_view name, const graph::Provenance& provenance) {
+    const graph::Node* node = find_origin(*captured, name, provenance);
     return node == nullptr ? std::string() : node->name();
   };
-  EXPECT_EQ(name_of("relu"), "relu");
-  EXPECT_EQ(name_of("relu_1"), "relu_1");
-  EXPECT_EQ(name_of("relu_1_fault"), "relu_1");
-  EXPECT_EQ(name_of("relu_7"), "relu");
-  EXPECT_EQ(name_of("mm", {"linear"}), "linear");
-  EXPECT_EQ(name_of("relu", {"linear_2"}), "linear") << "provenance comes first";
-  EXPECT_EQ(name_of("mm", {"gone", "relu_1"}), "relu_1");
-  EXPECT_EQ(name_of("x"), "") << "an input is no call";
-  EXPECT_EQ(name_of("threshold_backward"), "");
-  EXPECT_EQ(name_of(""), "");
+  EXPECT_EQ(name_of("relu", copy.meta.provenance), "linear");
+  EXPECT_EQ(name_of("relu_1", mm.meta.provenance), "linear");
+  EXPECT_EQ(name_of("relu", {stage, {made.id()}}), "") << "made on the way";
+  EXPECT_EQ(name_of("relu", {stage, {made.id(), mm.id()}}), "linear");
+  EXPECT_EQ(copy.meta.provenance.names(), std::vector<std::string>{"linear"});
+
+  EXPECT_EQ(name_of("relu_1", {}), "relu_1") << "a node of the graph itself";
+  EXPECT_EQ(name_of("relu_7", {}), "") << "nothing is guessed from a name";
+  EXPECT_EQ(name_of("x", {}), "") << "an input is no call";
+  graph::NamedOrigins text;
+  EXPECT_EQ(name_of("relu", text.of({"linear"})), "relu") << "the text means another program";
 }
 
 }  // namespace

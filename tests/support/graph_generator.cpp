@@ -364,10 +364,12 @@ class Generator {
     Node& node = add(made);
     const auto made_by = std::to_string(below(90) + 1);
     if (chance(60)) {
-      node.meta.stack = {{"model.py", static_cast<std::int64_t>(below(200) + 1), "forward",
-                          "y = layer_" + made_by + "(x)  # it's \"quoted\""}};
-      if (chance(30)) node.meta.stack.push_back({"my layers/block.py", 7, "__call__", "f(x)"});
-      if (chance(30)) node.meta.provenance = {"linear_" + made_by, "relu"};
+      std::vector<graph::StackFrame> stack = {{"model.py",
+                                               static_cast<std::int64_t>(below(200) + 1), "forward",
+                                               "y = layer_" + made_by + "(x)  # it's \"quoted\""}};
+      if (chance(30)) stack.push_back({"my layers/block.py", 7, "__call__", "f(x)"});
+      node.meta.stack = std::move(stack);
+      if (chance(30)) node.meta.provenance = origins_.of({"linear_" + made_by, "relu"});
     }
     keep(node, result);
     if (result.is_tensor()) computed_.push_back(&node);
@@ -447,6 +449,7 @@ class Generator {
   std::vector<Node*> tensors_;
   std::vector<Node*> integers_;
   std::vector<Node*> computed_;
+  graph::NamedOrigins origins_;
   bool has_subgraph_ = false;
 };
 

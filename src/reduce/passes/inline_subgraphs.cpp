@@ -1,8 +1,9 @@
 // Puts the body of a subgraph in the place of the call that runs it: invoke_subgraph,
 // wrap_with_set_grad_enabled, and one or the other branch of cond.
 #include <algorithm>
-#include <map>
+#include <set>
 
+#include "graph/copy_nodes.h"
 #include "graph/rewrite.h"
 #include "reduce/passes/passes.h"
 
@@ -53,54 +54,27 @@ std::vector<Inlining> all_inlinings(const Graph& graph) {
 // Copies the body before `call` and returns what it returns.
 Argument copy_body(Graph& graph, Node& call, const Graph& body,
                    const std::vector<Argument>& operands) {
-  std::map<const Node*, Argument> copies;
-  const auto translate = [&](Node& node) { return copies.at(&node); };
   const Graph::InsertBefore before(graph, call);
+  // Attributes of the body become the graph's own, under a name that is free.
+  graph::NodeCopier copier(body, graph, call.name() + "_");
   std::size_t next_operand = 0;
   for (const Node& node : body.nodes()) {
-    std::vector<Argument> args;
-    std::vector<graph::NamedArgument> kwargs;
-    for (const auto& argument : node.args()) args.push_back(argument.map_nodes(translate));
-    for (const auto& argument : node.kwargs()) {
-      kwargs.push_back({argument.name, argument.value.map_nodes(translate)});
+    if (node.op() == graph::Op::placeholder) {
+      copier.replace(node, operands[next_operand++]);
+    } else if (node.op() == graph::Op::output) {
+      return copier.translate(node.args()[0]);
+    } else {
+      copier.copy(node);
     }
-    Node* copy = nullptr;
-    switch (node.op()) {
-      case graph::Op::placeholder:
-        copies.emplace(&node, operands[next_operand++]);
-        continue;
-      case graph::Op::output:
-        return args[0];
-      case graph::Op::get_attr: {
-        // Attributes of the body become the graph's own, under a name that is free.
-        graph::Attribute attribute = *body.attribute(node.target().name());
-        attribute.name = call.name() + "_" + attribute.name;
-        copy = &graph.get_attr(attribute.name, node.name());
-        graph.attributes().push_back(std::move(attribute));
-        break;
-      }
-      case graph::Op::call_function:
-        copy = &graph.call_function(node.target(), std::move(args), std::move(kwargs), node.name());
-        break;
-      case graph::Op::call_method:
-        copy = &graph.call_method(node.target().name(), std::move(args), std::move(kwargs),
-                                  node.name());
-        break;
-      case graph::Op::call_module:
-        copy = &graph.call_module(node.target().name(), std::move(args), std::move(kwargs),
-                                  node.name());
-        break;
-    }
-    copy->meta = node.meta;
-    copies.emplace(&node, copy);
   }
   return {};
 }
 
-bool has_nested_attribute(const Graph& body) {
+bool lacks_attribute(const Graph& body) {
   return std::ranges::any_of(body.nodes(), [&](const Node& node) {
-    return (node.op() == graph::Op::get_attr && body.attribute(node.target().name()) == nullptr) ||
-           node.op() == graph::Op::call_module;
+    const bool reads_attribute =
+        node.op() == graph::Op::get_attr || node.op() == graph::Op::call_module;
+    return reads_attribute && body.attribute(node.target().name()) == nullptr;
   });
 }
 
@@ -120,7 +94,7 @@ void replace_call(Node& call, const Argument& results) {
 std::optional<Candidate> propose(const Candidate& program, std::size_t, std::size_t index,
                                  repro::ContentStore&) {
   const Inlining inlining = all_inlinings(*program.graph)[index];
-  if (has_nested_attribute(*inlining.body)) return std::nullopt;
+  if (lacks_attribute(*inlining.body)) return std::nullopt;
   Edit edit(program);
   const auto own = [&](Node& node) -> Argument { return &edit.node(node); };
   std::vector<Argument> operands;
