@@ -12,13 +12,16 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 # What runs against the build: the package, and the command by its path.
 RUN := PYTHONPATH=$(CURDIR)/$(BUILD)/python ASSAY_BINARY=$(CURDIR)/$(BUILD)/bin/assay \
        PATH=$(CURDIR)/$(BUILD)/bin:$$PATH
+# What examples/demo/run runs; all of them are targets of the build.
+DEMO := assay _C python_package cpp_training
 # Halves of the tests in order, so that those of one file stay together and share their set-up.
 PYTEST := .venv/bin/python -m pytest tests -n $(JOBS) --dist worksteal
 CTEST = ctest --test-dir $(1) --output-on-failure -j $(JOBS)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup build demo test test-slow asan-test tsan-test bench lint format wheel clean
+.PHONY: help setup build demo test test-slow asan-test tsan-test bench lint lint-quick \
+        format wheel clean
 
 help: ## print this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -30,8 +33,8 @@ setup: ## install what is missing: system packages, .venv
 build: setup ## compile libassay, the command, the Python extension and the tests
 	@tools/build $(PRESET) $(JOBS)
 
-demo: build ## build, then take a real repro file through the assay command
-	@test -x examples/demo/run || { echo "examples/demo/run is missing"; exit 1; }
+demo: setup ## build what the demo runs, then take a real repro file through the assay command
+	@tools/build $(PRESET) $(JOBS) $(DEMO)
 	@$(RUN) examples/demo/run
 
 test: build ## build, then run every test but the slow ones
@@ -66,12 +69,16 @@ bench: build ## measure against eager and stock torch.compile
 	@test -x bench/run || { echo "bench/run is missing"; exit 1; }
 	@$(RUN) bench/run
 
-lint: setup ## clang-format, clang-tidy on changed files (LINT_ALL=1: on all), ruff, mypy
+lint-quick: setup ## what CI checks before the tests: clang-format, ruff, mypy, the rooms
+	@tools/setup_system format
+	@tools/lint quick
+
+lint: setup ## clang-format, clang-tidy on changed files (LINT_ALL=1: on all), ruff, mypy, the rooms
 	@tools/setup_system lint
 	@JOBS=$(JOBS) tools/lint check
 
 format: setup ## rewrite the sources with clang-format and ruff
-	@tools/setup_system lint
+	@tools/setup_system format
 	@tools/lint format
 
 wheel: setup ## build a wheel into dist/

@@ -49,9 +49,9 @@ def trace(
 ) -> Trace:
     """Trace a function, a module or a graph's text with real inputs, which are not changed.
 
-    ``partitioner`` is ``"min_cut"`` or ``"default"``; with ``decompose`` operators are made of
-    simpler ones where :func:`assay.list_backends` says so. Raises :class:`assay.TraceError` for
-    what a graph cannot hold.
+    ``partitioner`` is ``"min_cut"`` or ``"default"``; with ``decompose`` the operators that
+    ``assay decompositions`` lists are replaced by simpler ones. Raises
+    :class:`assay.TraceError` for what a graph cannot hold.
     """
     if isinstance(program, str):
         found = _C.trace_text(program, list(inputs), partitioner, decompose)

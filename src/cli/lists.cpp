@@ -23,6 +23,7 @@ int logs(bool json) {
     list.push_back({{"name", row.name},
                     {"kind", row.channel.is_artifact() ? "artifact" : "component"},
                     {"off_by_default", row.off_by_default},
+                    {"not_yet", row.not_emitted},
                     {"description", row.description}});
   }
   std::printf("%s\n", list.dump(2).c_str());

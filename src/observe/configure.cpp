@@ -40,6 +40,10 @@ void warn_about_ignored(const LogLevels& levels) {
       return "the log setting \"" + name + "\" is one of stock PyTorch; it does nothing in Assay";
     });
   }
+  for (const std::string& name : levels.not_emitted) {
+    log(Component::observe, Level::warning,
+        [&] { return "the log artifact \"" + name + "\" is not emitted yet; it shows nothing"; });
+  }
 }
 
 /// The process that was configured last. A forked child inherits the exit handler, and says

@@ -17,6 +17,10 @@ consteval bool table_follows_the_enums() {
 static_assert(table_follows_the_enums(),
               "the rows of log_names must be in the order of Component and Artifact");
 
+std::string description_of(const LogName& row) {
+  return std::string(row.description) + (row.not_emitted ? " (not yet)" : "");
+}
+
 void append_padded(std::string& text, std::string_view word, std::size_t width) {
   text += word;
   text.append(width - word.size() + 2, ' ');
@@ -64,7 +68,7 @@ std::string render_log_names() {
     const bool is_root = row.channel == Channel(row.parent);
     const std::string_view follows = is_root ? "" : "with parent";
     append_line(row.name, kind_of(row), is_root ? "" : log_name(row.parent).name,
-                row.off_by_default ? "by name only" : follows, row.description);
+                row.off_by_default ? "by name only" : follows, description_of(row));
   }
   return text;
 }
@@ -76,7 +80,7 @@ std::string render_log_names_markdown() {
   for (const LogName& row : log_names) {
     text += "| `" + std::string(row.name) + "` | " + std::string(kind_of(row)) + " | `" +
             std::string(log_name(row.parent).name) + "` | " + (row.off_by_default ? "yes" : "") +
-            " | " + std::string(row.description) + " |\n";
+            " | " + description_of(row) + " |\n";
   }
   return text;
 }
@@ -93,10 +97,12 @@ std::string log_help() {
 Examples:
   TORCH_LOGS="+dynamo,aot"           capture at DEBUG, aot at INFO
   TORCH_LOGS="-dynamo,+inductor"     only errors of capture, kernels at DEBUG
-  TORCH_LOGS="graph_breaks,guards"   two artifacts
+  TORCH_LOGS="graph_code,aot_graphs" two artifacts
   TORCH_LOGS_OUT=/tmp/log.txt        writes the lines to that file as well
   TORCH_LOGS_FORMAT="%(levelname)s: %(message)s"
                                      own line format; `short` is %(levelname)s:%(name)s:%(message)s
+
+Names marked (not yet) are accepted, but nothing emits them so far.
 
 )";
   return text + render_log_names();

@@ -113,6 +113,7 @@ LogLevels parse_logs(std::string_view text, std::string_view variable) {
     if (row != nullptr) {
       named[row->channel.index()] =
           signed_level(has_sign ? part.front() : ' ', row->channel.is_artifact());
+      if (row->not_emitted && !part.starts_with('-')) result.not_emitted.emplace_back(name);
     } else if (does_nothing_here(name)) {
       result.ignored.emplace_back(name);
     } else {

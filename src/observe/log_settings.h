@@ -17,6 +17,8 @@ struct LogLevels {
   std::array<Level, channel_count> levels;
   /// Names that stock PyTorch knows and that do nothing here, as they were written.
   std::vector<std::string> ignored;
+  /// Artifacts that were switched on and that nothing emits yet.
+  std::vector<std::string> not_emitted;
 
   /// Warnings and errors only: the levels when nothing is set.
   LogLevels();

@@ -238,13 +238,13 @@ void prune_storages(Candidate& program) {
 
 namespace {
 
+// An attribute may have a dotted name itself, so the graph is asked which one a target means.
 void erase_unused_attributes(Graph& graph) {
   std::set<std::string, std::less<>> used;
   for (const Node& node : graph.nodes()) {
-    const std::string& name = node.target().name();
-    if (node.op() == graph::Op::get_attr || node.op() == graph::Op::call_module) {
-      used.insert(name.substr(0, name.find('.')));
-    }
+    if (node.op() != graph::Op::get_attr && node.op() != graph::Op::call_module) continue;
+    const graph::Attribute* attribute = graph.attribute(node.target().name());
+    if (attribute != nullptr) used.insert(attribute->name);
   }
   std::erase_if(graph.attributes(),
                 [&](const graph::Attribute& attribute) { return !used.contains(attribute.name); });

@@ -2,7 +2,8 @@
 ///
 /// A pass only proposes. Its proposals are numbered, in rounds: the driver (reduce/search.h) tries
 /// one after the other on the best program so far, and stays at the same number when it takes one,
-/// since what comes next has moved up. One file each in reduce/passes/, one line each in the table.
+/// since what comes next has moved up. The table is reduce/passes/passes.def; a file beside it
+/// holds what a pass proposes.
 #pragma once
 
 #include <optional>
@@ -16,11 +17,7 @@
 
 namespace assay::reduce {
 
-struct Pass {
-  std::string_view name;
-  std::string_view description;
-  /// It turns values into inputs, so they must be known.
-  bool needs_values = false;
+struct Proposals {
   std::size_t (*rounds)(const Candidate& program);
   std::size_t (*count)(const Candidate& program, std::size_t round);
   /// The program of that number; nothing if there is nothing to try there. New contents of inputs
@@ -29,10 +26,18 @@ struct Pass {
                                       std::size_t index, repro::ContentStore& store);
 };
 
+/// What a pass proposes, with the rest of its row in the table.
+struct Pass : Proposals {
+  std::string_view name;
+  /// It turns values into inputs, so they must be known.
+  bool needs_values = false;
+  std::string_view description;
+};
+
 /// Every pass, in the order in which they run; also what `assay reduce --list-passes` lists.
 std::span<const Pass> all_passes();
 
-/// Those with these names, in that order; without names all of them.
+/// Those with these names, in the order of the table; without names all of them.
 std::vector<Pass> choose_passes(const std::vector<std::string>& names);
 
 }  // namespace assay::reduce

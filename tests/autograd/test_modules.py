@@ -131,7 +131,7 @@ def test_threads_calling_at_once() -> None:
 
     def work(rows: int) -> None:
         try:
-            start.wait()
+            start.wait(timeout=60)
             for _ in range(20):
                 x = torch.randn(rows, 4, requires_grad=True)
                 found, expected = compiled(x), module(x)
@@ -145,7 +145,8 @@ def test_threads_calling_at_once() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(timeout=60)
+    assert not any(thread.is_alive() for thread in threads)
     assert not failures, failures[0]
     assert len(compiled.graphs) == 3
 
@@ -155,5 +156,5 @@ def test_backward_in_another_thread() -> None:
     loss = assay.aot.compile(lambda x: x.exp().sum())(x)
     thread = threading.Thread(target=loss.backward)
     thread.start()
-    thread.join()
+    thread.join(timeout=60)
     assert torch.equal(x.grad, x.detach().exp())

@@ -79,6 +79,11 @@ TEST(LogSettings, NamesThatOnlyStockHasAreKeptAsIgnored) {
   EXPECT_EQ(levels.ignored, (std::vector<std::string>{"cudagraphs", "some.module"}));
 }
 
+TEST(LogSettings, ArtifactsThatNothingEmitsAreKept) {
+  const LogLevels levels = parse_logs("guards,-bytecode,graph_code,+dynamo");
+  EXPECT_EQ(levels.not_emitted, std::vector<std::string>{"guards"});
+}
+
 TEST(LogSettings, UnknownNamesAreRefusedWithTheNearestOnes) {
   const std::string message = refusal("dynamo,graph_brakes");
   EXPECT_TRUE(contains(message, "TORCH_LOGS: unknown name \"graph_brakes\"")) << message;

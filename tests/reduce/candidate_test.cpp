@@ -101,6 +101,16 @@ TEST_F(ProgramTest, AttributesThatNobodyReadsGo) {
   EXPECT_EQ(keep(program, {"mul"})->graph->attributes()[0].name, "v");
 }
 
+TEST_F(ProgramTest, AttributesWithDottedNamesStay) {
+  const Candidate program =
+      load(class_text(kX, {"w = self.layer.w", "add = x + w", "mul = add * 2", "return (mul,)"},
+                      {"self.register_buffer('layer.w', torch.randn([4], dtype=torch.float32))",
+                       "self.register_buffer('layer.v', torch.randn([4], dtype=torch.float32))"}));
+  const auto kept = keep(program, {"add"});
+  ASSERT_EQ(kept->graph->attributes().size(), 1U);
+  EXPECT_EQ(kept->graph->attributes()[0].name, "layer.w");
+}
+
 TEST_F(ProgramTest, ARecordingIsRead) {
   const Recording recording = parse_recording(R"({
       "a": {"storage": "abc", "bytes": 24, "dtype": "int64", "size": [3], "stride": [1],

@@ -1,9 +1,10 @@
 // Each pass on a minimal graph: what it proposes, in which order.
-#include "reduce/passes/passes.h"
-
 #include <ATen/ops/ones.h>
 
+#include <stdexcept>
+
 #include "reduce/inputs.h"
+#include "reduce/pass.h"
 #include "reduce_fixture.h"
 
 namespace assay::reduce {
@@ -18,6 +19,12 @@ class PassesTest : public ReduceTest {
     return load_with_values(
         class_text(kX, {"a = torch.sin(x)", "b = torch.cos(a)", "c = torch.relu(b)",
                         "d = torch.tanh(c)", "return (d,)"}));
+  }
+
+  static Pass pass(const std::string& name) {
+    const std::vector<Pass> found = choose_passes({name});
+    if (found.size() != 1) throw std::invalid_argument("no pass is called " + name);
+    return found[0];
   }
 
   // The calls that each proposal keeps.
@@ -56,29 +63,29 @@ TEST_F(PassesTest, AGraphWithoutCallsHasFewProposals) {
 
 TEST_F(PassesTest, Suspects) {
   Candidate program = chain();
-  EXPECT_TRUE(proposals(keep_suspects(), program).empty());
+  EXPECT_TRUE(proposals(pass("suspects"), program).empty());
   program.suspects = {"c", "gone", "a"};
-  EXPECT_EQ(kept_calls(keep_suspects(), program), (Lines{"c", "a"}));
+  EXPECT_EQ(kept_calls(pass("suspects"), program), (Lines{"c", "a"}));
   program.suspects = {"a", "b", "c", "gone", "gone too"};
-  EXPECT_EQ(kept_calls(keep_suspects(), program), (Lines{"abc"})) << "many at once";
+  EXPECT_EQ(kept_calls(pass("suspects"), program), (Lines{"abc"})) << "many at once";
 }
 
 TEST_F(PassesTest, Distinct) {
-  EXPECT_TRUE(proposals(keep_distinct(), chain()).empty()) << "little to gain";
+  EXPECT_TRUE(proposals(pass("distinct"), chain()).empty()) << "little to gain";
   const Candidate program =
       load_with_values(class_text(kX, {"a = torch.sin(x)", "b = torch.relu(a)", "c = torch.sin(b)",
                                        "d = torch.relu(c)", "return (d,)"}));
-  EXPECT_EQ(kept_calls(keep_distinct(), program), (Lines{"ab", "cd"}));
+  EXPECT_EQ(kept_calls(pass("distinct"), program), (Lines{"ab", "cd"}));
 }
 
 TEST_F(PassesTest, SuffixAndPrefixHalveTheCalls) {
-  EXPECT_EQ(kept_calls(truncate_suffix(), chain()), (Lines{"ab", "abc"}));
-  EXPECT_EQ(kept_calls(bisect_prefix(), chain()), (Lines{"cd", "bcd"}));
+  EXPECT_EQ(kept_calls(pass("suffix"), chain()), (Lines{"ab", "abc"}));
+  EXPECT_EQ(kept_calls(pass("prefix"), chain()), (Lines{"cd", "bcd"}));
 }
 
 TEST_F(PassesTest, DeltaDebuggingEndsWithSingleCalls) {
   const Candidate program = chain();
-  const auto kept = kept_calls(delta_debugging(), program);
+  const auto kept = kept_calls(pass("calls"), program);
   ASSERT_GE(kept.size(), 4U);
   EXPECT_EQ(Lines(kept.end() - 4, kept.end()), (Lines{"abc", "abd", "acd", "bcd"}));
 }
@@ -87,18 +94,18 @@ TEST_F(PassesTest, Outputs) {
   const Candidate program = load_with_values(class_text(
       kX, {"a = torch.sin(x)", "b = torch.cos(x)", "c = torch.relu(a)", "return (a, b, c)"}));
   std::vector<std::string> results;
-  for (const Candidate& proposal : proposals(drop_outputs(), program)) {
+  for (const Candidate& proposal : proposals(pass("outputs"), program)) {
     results.push_back(lines_of(proposal).back());
   }
   EXPECT_EQ(results, (Lines{"return (a,)", "return (b,)", "return (c,)", "return (b, c)",
                             "return (a, c)", "return (a, b)"}));
-  EXPECT_EQ(lines_of(proposals(drop_outputs(), program)[1]),
+  EXPECT_EQ(lines_of(proposals(pass("outputs"), program)[1]),
             (Lines{"x", "b = torch.cos(x)", "return (b,)"}));
 }
 
 TEST_F(PassesTest, InputsThatNobodyReads) {
   const Candidate program = load(class_text(kXY, {"a = torch.sin(y)", "return (a,)"}));
-  const auto found = proposals(drop_inputs(), program);
+  const auto found = proposals(pass("inputs"), program);
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(lines_of(found[0]), (Lines{"y", "a = torch.sin(y)", "return (a,)"}));
 }
@@ -111,7 +118,7 @@ TEST_F(PassesTest, IntegersBecomeNumbersInTheText) {
                            "    reader.tensor(buf0, (4,), is_leaf=True)\n"
                            "load_args._version = 0\n");
   ASSERT_EQ(program.inputs.size(), 2U);
-  const auto found = proposals(drop_inputs(), program);
+  const auto found = proposals(pass("inputs"), program);
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(lines_of(found[0]), (Lines{"x", "a = x * 3", "return (a,)"}));
 }
@@ -126,7 +133,7 @@ TEST_F(PassesTest, SubgraphsOfInvokeSubgraph) {
                  {"body = self.body", "call = torch.ops.higher_order.invoke_subgraph(body, 'b', x)",
                   "first = call[0]", "second = call[1]", "add = first + second", "return (add,)"},
                  {"self.body = body()"}));
-  const auto found = proposals(inline_subgraphs(), program);
+  const auto found = proposals(pass("subgraphs"), program);
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(lines_of(found[0]),
             (Lines{"x", "s = torch.sin(x)", "t = torch.cos(s)", "add = s + t", "return (add,)"}));
@@ -142,7 +149,7 @@ TEST_F(PassesTest, SubgraphsOfCond) {
                   "call = torch.ops.higher_order.cond(p, body, other, (x,))", "first = call[0]",
                   "return (first,)"},
                  {"self.body = body()", "self.other = other()"}));
-  const auto found = proposals(inline_subgraphs(), program);
+  const auto found = proposals(pass("subgraphs"), program);
   ASSERT_EQ(found.size(), 2U);
   EXPECT_EQ(lines_of(found[0]), (Lines{"x", "s = torch.sin(x)", "return (s,)"}));
   EXPECT_EQ(lines_of(found[1]), (Lines{"x", "u = torch.tanh(x)", "return (u,)"}));
@@ -151,7 +158,7 @@ TEST_F(PassesTest, SubgraphsOfCond) {
 TEST_F(PassesTest, Operands) {
   const Candidate program = load(class_text(std::string(kXY) + ", z: \"f32[2][1]cpu\"",
                                             {"a = x + y", "b = z * 2", "return (a, b)"}));
-  const auto found = proposals(substitute_operands(), program);
+  const auto found = proposals(pass("operands"), program);
   ASSERT_EQ(found.size(), 1U) << "z has another size";
   EXPECT_EQ(lines_of(found[0]), (Lines{"x, z", "a = x + x", "b = z * 2", "return (a, b)"}));
 }
@@ -159,7 +166,7 @@ TEST_F(PassesTest, Operands) {
 TEST_F(PassesTest, Operators) {
   const Candidate program = load_with_values(
       class_text(kX, {"a = torch.sin(x)", "b = torch.sum(a)", "c = torch.neg(b)", "return (c,)"}));
-  const auto found = proposals(cheaper_operators(), program);
+  const auto found = proposals(pass("operators"), program);
   ASSERT_EQ(found.size(), 1U) << "the sum has another size, neg is cheap already";
   EXPECT_EQ(lines_of(found[0])[1], "neg = torch.neg(x)");
   EXPECT_EQ(lines_of(found[0])[2], "b = torch.sum(neg)");
@@ -169,7 +176,7 @@ TEST_F(PassesTest, Shapes) {
   const Candidate program = load(class_text("x: \"f32[2, 8][8, 1]cpu\"",
                                             {"a = x.view(16)", "b = a.view(8, 2)", "return (b,)"}));
   std::set<std::string> texts;
-  for (const Candidate& proposal : proposals(shrink_shapes(), program)) {
+  for (const Candidate& proposal : proposals(pass("shapes"), program)) {
     EXPECT_LT(count_elements(proposal), count_elements(program));
     const Lines lines = lines_of(proposal);
     texts.insert(lines[1] + "; " + lines[2]);
@@ -183,7 +190,7 @@ TEST_F(PassesTest, ShrunkInputsKeepTheBeginningOfTheirContents) {
   const Candidate program =
       load(class_text("x: \"f32[4, 6][6, 1]cpu\"", {"a = x + 1", "return (a,)"}));
   const at::Tensor x = input_contents(program, 0, workspace_->store());
-  for (const Candidate& proposal : proposals(shrink_shapes(), program)) {
+  for (const Candidate& proposal : proposals(pass("shapes"), program)) {
     const at::Tensor smaller = input_contents(proposal, 0, workspace_->store());
     EXPECT_TRUE(smaller.equal(x.narrow(0, 0, smaller.size(0)).narrow(1, 0, smaller.size(1))));
   }
@@ -193,7 +200,7 @@ TEST_F(PassesTest, Dtypes) {
   const Candidate program =
       load(class_text("x: \"f64[4][1]cpu\", i: \"i64[4][1]cpu\"",
                       {"a = x + i", "b = a.to(torch.float64)", "return (b,)"}));
-  const auto found = proposals(simplify_dtypes(), program);
+  const auto found = proposals(pass("dtypes"), program);
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(tensor_of(found[0], 0).meta.dtype, c10::ScalarType::Float);
   EXPECT_EQ(tensor_of(found[0], 1).meta.dtype, c10::ScalarType::Long);
@@ -206,7 +213,7 @@ TEST_F(PassesTest, Arguments) {
   // Which of the two calls is another one, and what it is then.
   const Lines before = lines_of(program);
   Lines changed;
-  for (const Candidate& proposal : proposals(simplify_arguments(), program)) {
+  for (const Candidate& proposal : proposals(pass("arguments"), program)) {
     const Lines lines = lines_of(proposal);
     changed.push_back(lines[1] == before[1] ? lines[2] : lines[1]);
   }
@@ -226,7 +233,7 @@ TEST_F(PassesTest, Strides) {
            "    reader.tensor(buf0, (2, 3), storage_offset=2, is_leaf=True)\n"
            "load_args._version = 0\n");
   const at::Tensor x = input_contents(program, 0, workspace_->store());
-  const auto found = proposals(normalise_strides(), program);
+  const auto found = proposals(pass("strides"), program);
   ASSERT_GE(found.size(), 5U);
   const Candidate& all = found[0];
   EXPECT_EQ(all.storages.size(), 2U) << "each has a storage of its own";
@@ -238,30 +245,30 @@ TEST_F(PassesTest, Strides) {
   EXPECT_TRUE(tensor_of(all, 0).meta.requires_grad) << "one property at a time";
   EXPECT_FALSE(tensor_of(found.back(), 0).meta.requires_grad);
   EXPECT_TRUE(
-      proposals(normalise_strides(), load(class_text(kX, {"a = x + 1", "return (a,)"}))).empty());
+      proposals(pass("strides"), load(class_text(kX, {"a = x + 1", "return (a,)"}))).empty());
 }
 
 TEST_F(PassesTest, Simplest) {
   const Candidate program =
       load(class_text("x: \"f32[2, 8][1, 2]cpu\", i: \"i64[0, 8][8, 1]cpu\"",
                       {"a = x.expand(3, 2, 8)", "b = torch.sum(a, 2)", "return (b, i)"}));
-  const auto found = proposals(simplify_inputs(), program);
+  const auto found = proposals(pass("simplest"), program);
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(sizes_of(tensor_of(found[0], 0)), (std::vector<std::int64_t>{1, 1}));
   EXPECT_EQ(sizes_of(tensor_of(found[0], 1)), (std::vector<std::int64_t>{0, 1}));
   EXPECT_TRUE(found[0].storages[0].hash.empty());
   EXPECT_EQ(lines_of(found[0])[1], "a = x.expand(3, 1, 1)");
-  EXPECT_TRUE(proposals(simplify_inputs(), found[0]).empty());
+  EXPECT_TRUE(proposals(pass("simplest"), found[0]).empty());
 }
 
 TEST_F(PassesTest, Values) {
   const Candidate program = load(class_text(kXY, {"a = x + y", "return (a,)"}));
-  const auto found = proposals(simplify_values(), program);
+  const auto found = proposals(pass("values"), program);
   ASSERT_EQ(found.size(), 5U);  // both, each made up, each ones
   EXPECT_TRUE(found[0].storages[0].hash.empty() && found[0].storages[1].hash.empty());
   EXPECT_TRUE(found[1].storages[0].hash.empty() && !found[1].storages[1].hash.empty());
   EXPECT_TRUE(input_contents(found[3], 0, workspace_->store()).equal(at::ones({4})));
-  EXPECT_TRUE(proposals(simplify_values(), found[0]).empty()) << "nothing is left to make up";
+  EXPECT_TRUE(proposals(pass("values"), found[0]).empty()) << "nothing is left to make up";
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 """Every kind of fault, in each baseline model, after dynamo and after AOTAutograd, is reduced to
-the one operator that has it."""
+the one operator that has it. A reduction takes seconds, so `make test` does one of each kind and
+`make test-slow` the rest."""
 
 from __future__ import annotations
 
@@ -33,6 +34,27 @@ KINDS = {
     "oom": ("memory", ["--memory", "400"]),
 }
 
+# The reductions that are not slow: one of each kind, and between them each model and stage.
+QUICK = {
+    "compile_error": ("mlp", "after_dynamo"),
+    "runtime_error": ("bert", "after_aot"),
+    "accuracy": ("gpt2_small", "after_dynamo"),
+    "nan": ("chain", "after_aot"),
+    "segfault": ("bert", "after_dynamo"),
+    "abort": ("gpt2_small", "after_aot"),
+    "hang": ("mlp", "after_aot"),
+    "oom": ("chain", "after_dynamo"),
+}
+CASES = [
+    pytest.param(
+        *(model, stage, kind),
+        marks=() if QUICK[kind] == (model, stage) else pytest.mark.slow,
+    )
+    for model in MODELS
+    for stage in STAGES
+    for kind in KINDS
+]
+
 
 def check_reduction(
     model: str, stage: str, kind: str, root: Path, tmp_path: Path, *options: str
@@ -57,9 +79,7 @@ def check_reduction(
         assert assay("run", repro, "--inject", fault, "--backend", "aot_eager").code != 0
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("stage", STAGES)
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(("model", "stage", "kind"), CASES)
 def test_fault_is_reduced_to_its_operator(
     model: str, stage: str, kind: str, stock_root: Path, tmp_path: Path
 ) -> None:

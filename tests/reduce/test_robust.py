@@ -200,6 +200,7 @@ def test_nothing_is_left_running(chain: Path, tmp_path: Path) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.slow  # tests/cli/test_reduce.py has a small one
 @pytest.mark.parametrize("kind", ["runtime_error", "accuracy"])
 def test_the_number_of_workers_does_not_matter(kind: str, chain: Path, tmp_path: Path) -> None:
     texts = set()

@@ -96,7 +96,7 @@ def _with_torch_relu(network: nn.Module) -> nn.Module:
 def mlp_relu() -> Built:
     """The guide's model, without gradients and with `torch.relu`."""
     network, inputs = mlp()
-    return _with_torch_relu(network), inputs  # type: ignore[arg-type]
+    return _with_torch_relu(network), inputs
 
 
 @model()

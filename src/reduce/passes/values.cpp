@@ -48,11 +48,8 @@ std::optional<Candidate> propose(const Candidate& program, std::size_t round, st
 
 }  // namespace
 
-Pass simplify_values() {
-  return {"values",
-          "made-up values instead of real ones",
-          false,
-          [](const Candidate&) { return std::size_t{3}; },
+Proposals passes::values() {
+  return {[](const Candidate&) { return std::size_t{3}; },
           [](const Candidate& program, std::size_t round) {
             return round == 0 ? std::size_t{1} : program.inputs.size();
           },

@@ -52,8 +52,6 @@ std::optional<Candidate> propose(const Candidate& program, std::size_t round, st
 
 }  // namespace
 
-Pass delta_debugging() {
-  return {"calls", "remove calls, many at first, then one by one", true, &rounds, &count, &propose};
-}
+Proposals passes::calls() { return {&rounds, &count, &propose}; }
 
 }  // namespace assay::reduce

@@ -28,11 +28,8 @@ std::optional<Candidate> propose(const Candidate& program, std::size_t round, st
 
 }  // namespace
 
-Pass keep_suspects() {
-  return {"suspects",
-          "keep only the calls that the failure names",
-          true,
-          [](const Candidate&) { return std::size_t{2}; },
+Proposals passes::suspects() {
+  return {[](const Candidate&) { return std::size_t{2}; },
           [](const Candidate& program, std::size_t round) {
             if (round == 0) return std::size_t{program.suspects.size() > kFew ? 1U : 0U};
             return program.suspects.size() > kFew ? 0U : program.suspects.size();

@@ -109,11 +109,8 @@ std::optional<Candidate> propose(const Candidate& program, std::size_t, std::siz
 
 }  // namespace
 
-Pass inline_subgraphs() {
+Proposals passes::subgraphs() {
   return {
-      "subgraphs",
-      "put the bodies of subgraphs in the place of their calls",
-      false,
       &one_round,
       [](const Candidate& program, std::size_t) { return all_inlinings(*program.graph).size(); },
       &propose};

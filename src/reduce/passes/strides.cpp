@@ -52,11 +52,8 @@ std::optional<Candidate> propose(const Candidate& program, std::size_t round, st
 
 }  // namespace
 
-Pass normalise_strides() {
-  return {"strides",
-          "contiguous inputs that share nothing and need no gradient",
-          false,
-          [](const Candidate&) { return std::size_t{6}; },
+Proposals passes::strides() {
+  return {[](const Candidate&) { return std::size_t{6}; },
           [](const Candidate& program, std::size_t round) {
             return round % 2 == 0 ? std::size_t{1} : program.inputs.size();
           },

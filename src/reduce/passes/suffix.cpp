@@ -1,5 +1,4 @@
-// Cuts calls off the beginning: half of them, a quarter, ... one; what they computed becomes
-// inputs.
+// Cuts calls off the end: half of them, a quarter, ... one; what is then last becomes a result.
 #include "reduce/passes/passes.h"
 
 namespace assay::reduce {
@@ -9,13 +8,11 @@ namespace {
 std::optional<Candidate> propose(const Candidate& program, std::size_t round, std::size_t,
                                  repro::ContentStore&) {
   const auto all = atoms(*program.graph);
-  return keep_atoms(program, all, all.size() >> (round + 1), all.size());
+  return keep_atoms(program, all, 0, all.size() - (all.size() >> (round + 1)));
 }
 
 }  // namespace
 
-Pass bisect_prefix() {
-  return {"prefix", "cut calls off the beginning", true, &halvings, &one_proposal, &propose};
-}
+Proposals passes::suffix() { return {&halvings, &one_proposal, &propose}; }
 
 }  // namespace assay::reduce

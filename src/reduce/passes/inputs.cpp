@@ -27,11 +27,8 @@ std::optional<Candidate> propose(const Candidate& program, std::size_t round, st
 
 }  // namespace
 
-Pass drop_inputs() {
-  return {"inputs",
-          "take out inputs",
-          false,
-          [](const Candidate&) { return std::size_t{2}; },
+Proposals passes::inputs() {
+  return {[](const Candidate&) { return std::size_t{2}; },
           [](const Candidate& program, std::size_t round) {
             return round == 0 ? std::size_t{1} : program.inputs.size();
           },

@@ -1,4 +1,5 @@
-// Cuts calls off the end: half of them, a quarter, ... one; what is then last becomes a result.
+// Cuts calls off the beginning: half of them, a quarter, ... one; what they computed becomes
+// inputs.
 #include "reduce/passes/passes.h"
 
 namespace assay::reduce {
@@ -8,13 +9,11 @@ namespace {
 std::optional<Candidate> propose(const Candidate& program, std::size_t round, std::size_t,
                                  repro::ContentStore&) {
   const auto all = atoms(*program.graph);
-  return keep_atoms(program, all, 0, all.size() - (all.size() >> (round + 1)));
+  return keep_atoms(program, all, all.size() >> (round + 1), all.size());
 }
 
 }  // namespace
 
-Pass truncate_suffix() {
-  return {"suffix", "cut calls off the end", true, &halvings, &one_proposal, &propose};
-}
+Proposals passes::prefix() { return {&halvings, &one_proposal, &propose}; }
 
 }  // namespace assay::reduce

@@ -1,8 +1,9 @@
-#include <algorithm>
+#include "reduce/edit.h"
+
 #include <bit>
+#include <set>
 
 #include "graph/rewrite.h"
-#include "reduce/passes/passes.h"
 
 namespace assay::reduce {
 
@@ -23,27 +24,6 @@ graph::Argument map_numbers(const graph::Argument& argument,
 }
 
 }  // namespace
-
-std::span<const Pass> all_passes() {
-  // Large cuts first: what a failure points at, then halves, then smaller and smaller parts. What
-  // makes the remaining calls simpler comes when few are left.
-  static const std::vector<Pass> table = {
-      keep_suspects(),      keep_distinct(),     keep_half(),           truncate_suffix(),
-      bisect_prefix(),      delta_debugging(),   drop_outputs(),        drop_inputs(),
-      inline_subgraphs(),   simplify_inputs(),   substitute_operands(), cheaper_operators(),
-      simplify_values(),    normalise_strides(), shrink_shapes(),       simplify_dtypes(),
-      simplify_arguments(),
-  };
-  return table;
-}
-
-std::vector<Pass> choose_passes(const std::vector<std::string>& names) {
-  std::vector<Pass> passes;
-  for (const Pass& pass : all_passes()) {
-    if (names.empty() || std::ranges::find(names, pass.name) != names.end()) passes.push_back(pass);
-  }
-  return passes;
-}
 
 std::size_t one_round(const Candidate&) { return 1; }
 

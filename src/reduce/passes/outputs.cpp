@@ -27,11 +27,8 @@ std::optional<Candidate> propose(const Candidate& program, std::size_t round, st
 
 }  // namespace
 
-Pass drop_outputs() {
-  return {"outputs",
-          "return fewer results",
-          false,
-          [](const Candidate&) { return std::size_t{2}; },
+Proposals passes::outputs() {
+  return {[](const Candidate&) { return std::size_t{2}; },
           [](const Candidate& program, std::size_t) {
             const std::size_t count = results(*program.graph).size();
             return count < 2 ? 0 : count;

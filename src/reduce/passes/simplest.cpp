@@ -42,8 +42,6 @@ std::optional<Candidate> propose(const Candidate& program, std::size_t, std::siz
 
 }  // namespace
 
-Pass simplify_inputs() {
-  return {"simplest", "inputs of one made-up element", false, &one_round, &one_proposal, &propose};
-}
+Proposals passes::simplest() { return {&one_round, &one_proposal, &propose}; }
 
 }  // namespace assay::reduce

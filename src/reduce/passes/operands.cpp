@@ -30,11 +30,8 @@ std::optional<Candidate> propose(const Candidate& program, std::size_t, std::siz
 
 }  // namespace
 
-Pass substitute_operands() {
-  return {"operands",
-          "read the same input twice instead of two",
-          false,
-          &one_round,
+Proposals passes::operands() {
+  return {&one_round,
           [](const Candidate& program, std::size_t) {
             return program.inputs.size() * program.inputs.size();
           },

@@ -77,11 +77,8 @@ std::optional<Candidate> propose(const Candidate& program, std::size_t, std::siz
 
 }  // namespace
 
-Pass simplify_arguments() {
-  return {"arguments",
-          "simpler constants, fewer arguments",
-          false,
-          &one_round,
+Proposals passes::arguments() {
+  return {&one_round,
           [](const Candidate& program, std::size_t) { return all_changes(*program.graph).size(); },
           &propose};
 }

@@ -50,11 +50,8 @@ std::optional<Candidate> propose(const Candidate& program, std::size_t, std::siz
 
 }  // namespace
 
-Pass cheaper_operators() {
-  return {"operators",
-          "a cheaper operator with a result of the same size",
-          true,
-          &one_round,
+Proposals passes::operators() {
+  return {&one_round,
           [](const Candidate& program, std::size_t) {
             const std::size_t calls = count_calls(*program.graph);
             return calls < 2 ? 0 : calls;

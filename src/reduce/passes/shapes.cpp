@@ -107,11 +107,8 @@ std::optional<Candidate> propose(const Candidate& program, std::size_t round, st
 
 }  // namespace
 
-Pass shrink_shapes() {
-  return {"shapes",
-          "make inputs smaller",
-          false,
-          [](const Candidate&) { return std::size_t{3}; },
+Proposals passes::shapes() {
+  return {[](const Candidate&) { return std::size_t{3}; },
           [](const Candidate& program, std::size_t round) {
             return kSteps *
                    (round < 2 ? all_sizes(program).size() : all_dimensions(program).size());

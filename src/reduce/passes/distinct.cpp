@@ -29,13 +29,9 @@ std::optional<Candidate> propose(const Candidate& program, std::size_t round, st
 
 }  // namespace
 
-Pass keep_distinct() {
-  return {"distinct",
-          "keep one call of each operator",
-          true,
-          [](const Candidate&) { return std::size_t{2}; },
-          [](const Candidate&, std::size_t) { return std::size_t{1}; },
-          &propose};
+Proposals passes::distinct() {
+  return {[](const Candidate&) { return std::size_t{2}; },
+          [](const Candidate&, std::size_t) { return std::size_t{1}; }, &propose};
 }
 
 }  // namespace assay::reduce

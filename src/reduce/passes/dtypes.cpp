@@ -50,11 +50,8 @@ std::optional<Candidate> propose(const Candidate& program, std::size_t, std::siz
 
 }  // namespace
 
-Pass simplify_dtypes() {
-  return {"dtypes",
-          "float32 instead of other floating-point types",
-          false,
-          &one_round,
+Proposals passes::dtypes() {
+  return {&one_round,
           [](const Candidate& program, std::size_t) { return unusual_dtypes(program).size(); },
           &propose};
 }

@@ -15,11 +15,8 @@ std::optional<Candidate> propose(const Candidate& program, std::size_t, std::siz
 
 }  // namespace
 
-Pass keep_half() {
-  return {"halves",
-          "keep only the first half of the calls, or the second",
-          true,
-          &halvings,
+Proposals passes::halves() {
+  return {&halvings,
           [](const Candidate& program, std::size_t) {
             return std::size_t{count_calls(*program.graph) > 1 ? 2U : 0U};
           },
