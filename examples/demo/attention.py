@@ -2,13 +2,13 @@
 
     python examples/demo/attention.py
 
-writes into files/, by PyTorch's own writers, what torch.compile leaves behind for a user:
+writes to files/, with PyTorch's own writers, what torch.compile leaves behind for a user:
 
-    repro.py                the graph after AOTAutograd; its inputs' data in checkpoints/storages
+    repro.py                the graph after AOTAutograd; data of its inputs in checkpoints/storages
     fx_graph_readable.py    the same graph with types and the user's source lines
 
-and two spoilt copies of the latter: forgotten_transpose.py fails when it runs, misspelt.py names an
-operator that does not exist.
+and two broken copies of the latter: forgotten_transpose.py fails when it runs, misspelt.py names
+an operator that does not exist.
 """
 
 from __future__ import annotations

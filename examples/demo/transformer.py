@@ -2,9 +2,9 @@
 
     python examples/demo/transformer.py
 
-writes files/transformer/minifier_launcher.py by PyTorch's own writer: what torch.compile leaves
-behind under TORCHDYNAMO_REPRO_AFTER=dynamo. The data of its inputs and weights is in
-checkpoints/storages beside it.
+writes files/transformer/minifier_launcher.py with PyTorch's own writer: what torch.compile leaves
+behind under TORCHDYNAMO_REPRO_AFTER=dynamo. The data of its inputs and weights is next to it, in
+checkpoints/storages.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Ahead-of-time autograd: forward and backward graphs of programs, and programs compiled from them.
+"""Ahead-of-time autograd: trace a program into forward and backward graphs, or compile it.
 
 >>> traced = assay.aot.trace(model, (x,))
 >>> print(traced.forward)                   # the forward graph as a Python program
 >>> print(traced.backward)                  # what runs when backward() is called
->>> traced.saved_bytes                      # what forward keeps for backward
+>>> traced.saved_bytes                      # how many bytes forward saves for backward
 
 >>> step = assay.aot.compile(model, backend="aot_eager")
->>> step(x).sum().backward()                # same results, same gradients as model(x)
+>>> step(x).sum().backward()                # the same results and gradients as model(x)
 """
 
 from __future__ import annotations
