@@ -33,7 +33,14 @@ STANDS_ON: dict[str, list[str]] = {
 # The rooms that do not lie in src/.
 FOLDERS = {"binding": "python/binding"}
 # Which room implements a header of include/assay/; the build generates version.h.
-PUBLIC_HEADERS = {"error.h": "base", "version.h": "base", "compile.h": "frontend"}
+PUBLIC_HEADERS = {
+    "error.h": "base",
+    "stage.h": "base",
+    "version.h": "base",
+    "compiler.h": "aten",
+    "backend.h": "backends",
+    "compile.h": "frontend",
+}
 MAY_INCLUDE_PYTHON = ["capture", "binding"]
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.MULTILINE)

@@ -1,4 +1,4 @@
-"""The cost of one call: `x + 1` on one element, gradients off, against eager and stock torch.compile.
+"""The cost of one call: `x + 1` on one element, gradients off, against eager and stock.
 
 All of them run in one process, in turns; the fastest of many rounds counts.
 """

@@ -10,7 +10,7 @@
 ///
 /// A program that registers one uses it by name in assay::compile. To give it to the `assay`
 /// command and its trial servers, build a shared library that registers it when loaded, and name
-/// that library in `--plugin` or the setting `plugins` (docs/backends.md).
+/// that library in `--plugin` or the setting `plugins`. tests/backends/wrong_sin_plugin.cpp is one.
 #pragma once
 
 #include <memory>

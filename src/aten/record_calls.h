@@ -27,6 +27,7 @@ struct RecordedCalls {
 };
 
 struct RecordCallsOptions {
+  /// Names the graph; `<lambda>` becomes a name that its text form can have.
   std::string name = "GraphModule";
   /// Names of the inputs' placeholders; made up where there are fewer.
   std::vector<std::string> input_names;
