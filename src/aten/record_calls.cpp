@@ -22,6 +22,7 @@
 #include "aten/supported.h"
 #include "aten/trace_keys.h"
 #include "aten/value_reads.h"
+#include "graph/python_names.h"
 #include "observe/observe.h"
 
 namespace assay::aten {
@@ -46,7 +47,7 @@ class FunctionCapture {
  public:
   explicit FunctionCapture(const RecordCallsOptions& options)
       : options_(options),
-        captured_{std::make_unique<graph::Graph>(options.name), {}},
+        captured_{std::make_unique<graph::Graph>(graph::python_identifier(options.name)), {}},
         autocast_(*captured_.graph) {}
 
   RecordedCalls run(const Function& function, const std::vector<Value>& inputs) {

@@ -1,13 +1,13 @@
 #include "backends/compile.h"
 
 #include "assay/error.h"
-#include "base/nearest_names.h"
 #include "aten/result_structure.h"
 #include "backends/bind_inputs.h"
 #include "backends/fault.h"
 #include "backends/with_faults.h"
 #include "backends/with_steps.h"
 #include "backends/with_timing.h"
+#include "base/nearest_names.h"
 
 namespace assay {
 

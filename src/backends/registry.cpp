@@ -4,8 +4,8 @@
 
 #include "assay/backend.h"
 #include "assay/error.h"
-#include "base/nearest_names.h"
 #include "backends/backends.h"
+#include "base/nearest_names.h"
 
 namespace assay {
 

@@ -276,3 +276,39 @@ def test_results_of_two_calls_share_nothing() -> None:
     for tensor in first:
         tensor.zero_()
     assert_same(compiled(x), (x.sin(), torch.ones(4), torch.tensor([1.0, 2.0])))
+
+
+@pytest.mark.parametrize("backend", assay.list_backends())
+def test_a_function_without_a_name(backend: str) -> None:
+    if backend.endswith("TESTING_ONLY"):
+        return
+    x = torch.randn(3)
+    assert torch.equal(assay.aot.compile(lambda x: x + 1, backend=backend)(x), x + 1)
+
+
+def test_options_of_the_backend() -> None:
+    x = torch.randn(3, requires_grad=True)
+    step = assay.aot.compile(torch.sin, backend="aot_eager", options={"lazy_backward": True})
+    step(x).sum().backward()
+    assert x.grad is not None and torch.equal(x.grad, x.detach().cos())
+    with pytest.raises(assay.UserError, match="did you mean lazy_backward"):
+        assay.aot.compile(torch.sin, backend="aot_eager", options={"lazybackward": True})(x)
+
+
+def test_arguments_of_any_kind_after_tensors_only() -> None:
+    """The first call decides nothing: tensors and numbers go a short way, the rest a long one."""
+
+    def scale(x: Tensor, *, by: float = 2.0) -> Tensor:
+        return x * by
+
+    compiled = assay.aot.compile(scale, backend="eager")
+    x = torch.randn(3)
+    assert torch.equal(compiled(x), x * 2)
+    assert torch.equal(compiled(x, by=3.0), x * 3)
+    assert torch.equal(compiled(x), x * 2)
+    total = assay.aot.compile(lambda xs: xs[0] + xs[1], backend="eager")
+    assert torch.equal(total([x, x]), x + x)
+    assert torch.equal(total(torch.stack([x, x])), x + x)
+    assert torch.equal(total([x, x]), x + x)
+    with pytest.raises(assay.UserError):
+        compiled(object())
