@@ -14,9 +14,11 @@
 #include "aten/resolve.h"
 #include "aten/runner.h"
 #include "compare.h"
+#include "config.h"
+#include "config/config.h"
+#include "config/observe_settings.h"
 #include "graph/parse.h"
 #include "graph/print.h"
-#include "observe/configure.h"
 #include "observe/observe.h"
 #include "observe/timings.h"
 #include "python_values.h"
@@ -143,7 +145,7 @@ PYBIND11_MODULE(_C, module) {
   py::register_exception<TraceError>(module, "TraceError", user_error);
   py::register_exception<InternalError>(module, "InternalError", PyExc_RuntimeError);
   py::register_exception<aten::OperatorError>(module, "OperatorError", PyExc_RuntimeError);
-  py::register_exception<observe::SettingsError>(module, "SettingsError", PyExc_ValueError);
+  py::register_exception<observe::SettingsError>(module, "SettingsError", user_error);
 
   module.def("call", &call_by_name, py::arg("name"), py::arg("args"), py::arg("kwargs"),
              "Call a function by its qualified name, or a method as '.name', without Python.");
@@ -180,12 +182,18 @@ PYBIND11_MODULE(_C, module) {
 
   add_aot(module);
   add_compare(module);
+  add_config(module);
 
   module.def(
-      "set_logs", [](const std::string& text) { observe::set_logs(text); }, py::arg("text"));
+      "set_logs",
+      [](const std::string& text) {
+        observe::parse_logs(text, "set_logs");  // so that an error names what was called
+        config::set<"logs">(text);
+      },
+      py::arg("text"));
   module.def("compile_times", [] { return observe::compile_times(); });
   module.def("configure_from_environment", [] {
-    observe::Settings settings = observe::settings_from_environment();
+    observe::Settings settings = config::observe_settings();
     settings.timings = true;  // compile_times() works without being asked for first, as in stock
     observe::configure(settings);
   });

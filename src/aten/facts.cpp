@@ -89,7 +89,7 @@ graph::PassOptions pass_options() {
   graph::PassOptions options;
   options.facts.is_pure = is_pure;
   options.verify.check_call = check_call;
-  graph::read_environment(options);
+  graph::read_settings(options);
   return options;
 }
 

@@ -7,7 +7,7 @@
 #include "assay/error.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
-#include "observe/configure.h"
+#include "config/observe_settings.h"
 #include "observe/timings.h"
 
 namespace {
@@ -211,6 +211,8 @@ int parse_and_run(int argc, char** argv, Options& options) {
   passes->add_flag("--json", options.json, "Print one JSON array");
   CLI::App* backends = app.add_subcommand("backends", "List what can run a graph");
   backends->add_flag("--json", options.json, "Print one JSON array");
+  CLI::App* config = app.add_subcommand("config", "List every setting, its value and its origin");
+  config->add_flag("--json", options.json, "Print one JSON array");
   CLI::App* decompositions = app.add_subcommand(
       "decompositions", "List the operators that are made of simpler ones when compiled");
   decompositions->add_flag("--json", options.json, "Print one JSON array");
@@ -222,8 +224,8 @@ int parse_and_run(int argc, char** argv, Options& options) {
       const std::string found = app.remaining().front();
       throw UserError(
           (found.starts_with('-') ? "unknown option '" : "unknown command '") + found + "'",
-          "the commands are: run, reduce, analyze, bundle, show, backends, decompositions, logs, "
-          "passes");
+          "the commands are: run, reduce, analyze, bundle, show, backends, config, decompositions, "
+          "logs, passes");
     }
     app.exit(error);
     return kUsageError;
@@ -231,7 +233,7 @@ int parse_and_run(int argc, char** argv, Options& options) {
     return app.exit(error) == 0 ? 0 : kUsageError;
   }
 
-  observe::Settings settings = observe::settings_from_environment();
+  observe::Settings settings = assay::config::observe_settings();
   if (!options.trace.empty()) settings.trace = options.trace;
   settings.timings = settings.timings || options.timings;
   observe::configure(settings);
@@ -263,6 +265,8 @@ int parse_and_run(int argc, char** argv, Options& options) {
     code = cli::passes(options.json);
   } else if (backends->parsed()) {
     code = cli::backends(options.json);
+  } else if (config->parsed()) {
+    code = cli::config(options.json);
   } else if (decompositions->parsed()) {
     code = cli::decompositions(options.json);
   }
@@ -277,10 +281,10 @@ int run_command(int argc, char** argv) {
   } catch (const observe::HelpRequested& help) {
     std::printf("%s\n", help.what());
     return 0;
-  } catch (const UserError& error) {
-    return report(error, options, "user");
   } catch (const observe::SettingsError& error) {
     return report(error, options, "settings");
+  } catch (const UserError& error) {
+    return report(error, options, "user");
   } catch (const std::exception& error) {
     return report(error, options, "internal");
   }

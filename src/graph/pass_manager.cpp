@@ -1,10 +1,9 @@
 #include "graph/pass_manager.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
 
 #include "assay/error.h"
+#include "config/config.h"
 #include "graph/passes/passes.h"
 #include "graph/print.h"
 #include "observe/observe.h"
@@ -31,31 +30,23 @@ void check(const Graph& graph, const Pass& pass, const VerifyOptions& options) {
 
 std::span<const Pass> all_passes() { return kPasses; }
 
-void read_environment(PassOptions& options) {
-  if (const char* disabled = std::getenv("ASSAY_DISABLE_PASSES")) {
-    for (std::string_view rest = disabled; !rest.empty();) {
-      const auto comma = std::min(rest.find(','), rest.size());
-      const std::string_view name = rest.substr(0, comma);
-      rest.remove_prefix(std::min(comma + 1, rest.size()));
-      if (name.empty()) continue;
-      if (std::ranges::find(kPasses, name, &Pass::name) == std::end(kPasses)) {
-        std::string known;
-        for (const Pass& pass : kPasses)
-          known += (known.empty() ? "" : ", ") + std::string(pass.name);
-        throw UserError("ASSAY_DISABLE_PASSES: there is no pass '" + std::string(name) + "'",
-                        "the passes are " + known);
-      }
-      options.disabled.emplace(name);
+void read_settings(PassOptions& options) {
+  for (std::string_view rest = config::get<"disable_passes">(); !rest.empty();) {
+    const auto comma = std::min(rest.find(','), rest.size());
+    const std::string_view name = rest.substr(0, comma);
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+    if (name.empty()) continue;
+    if (std::ranges::find(kPasses, name, &Pass::name) == std::end(kPasses)) {
+      std::string known;
+      for (const Pass& pass : kPasses)
+        known += (known.empty() ? "" : ", ") + std::string(pass.name);
+      throw UserError(
+          config::source<"disable_passes">() + ": there is no pass '" + std::string(name) + "'",
+          "the passes are " + known);
     }
+    options.disabled.emplace(name);
   }
-  if (const char* limit = std::getenv("ASSAY_PASS_LIMIT")) {
-    const std::string_view text = limit;
-    auto [end, error] =
-        std::from_chars(text.data(), text.data() + text.size(), options.application_limit);
-    if (error != std::errc() || end != text.data() + text.size() || options.application_limit < 0) {
-      throw UserError("ASSAY_PASS_LIMIT: expected a number, found '" + std::string(text) + "'");
-    }
-  }
+  if (const auto limit = config::get<"pass_limit">(); limit >= 0) options.application_limit = limit;
 }
 
 std::vector<PassRecord> run_passes(Graph& graph, std::span<const Pass> passes,

@@ -65,9 +65,9 @@ struct PassOptions {
   std::int64_t application_limit = std::numeric_limits<std::int64_t>::max();
 };
 
-/// Reads ASSAY_DISABLE_PASSES (names with commas between them) and ASSAY_PASS_LIMIT (a number) into
-/// `options`. Throws `UserError` for an unknown pass or a bad number.
-void read_environment(PassOptions& options);
+/// Reads the settings disable_passes and pass_limit into `options`. Throws `UserError` for an
+/// unknown pass or a bad number.
+void read_settings(PassOptions& options);
 
 struct PassRecord {
   std::string name;
