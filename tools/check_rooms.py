@@ -3,7 +3,10 @@
 `STANDS_ON` is the one table: a room may include its own headers and those of every room it stands
 on, directly or through another. Public headers (`assay/*.h`) count as headers of the room that
 implements them. `make lint` runs this; it prints what points the wrong way and exits with 1 if
-there is anything. It also checks that the table of docs/architecture.md says the same.
+there is anything. It also checks that
+
+- the table of docs/architecture.md says the same,
+- only `base` calls getenv, and only `config` reads variables that are settings of Assay's.
 """
 
 import pathlib
@@ -44,6 +47,8 @@ PUBLIC_HEADERS = {
 MAY_INCLUDE_PYTHON = ["capture", "binding"]
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.MULTILINE)
+GETENV = re.compile(r"\b(secure_)?getenv\s*\(")
+OWN_VARIABLE = re.compile(r'\benvironment_variable\(\s*"((?:ASSAY|TORCH\w*?)_\w*)"')
 # | `src/graph/` | what it holds | base, observe, config |
 ROW = re.compile(r"^\| `(src|python)/(\w+)/`.*\|([^|]*)\|$", re.MULTILINE)
 
@@ -97,6 +102,11 @@ def wrong_sources(root: pathlib.Path) -> Iterator[str]:
         for header in INCLUDE.findall(text):
             if what := wrong_include(room, header):
                 yield f'{where}: #include "{header}": {what}'
+        if room != "base" and GETENV.search(text):
+            yield f"{where}: getenv: settings come from config, other variables through base"
+        if room not in ("base", "config"):
+            for name in OWN_VARIABLE.findall(text):
+                yield f"{where}: {name} is a setting: it belongs in src/config/settings.h"
 
 
 def documented(cell: str, above: list[str]) -> set[str]:

@@ -40,6 +40,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <tuple>
@@ -56,8 +57,9 @@ struct CompileOptions {
   std::string backend = "aot_eager";
   /// Run eagerly, with a warning, what cannot be a graph; otherwise that is a `TraceError`.
   bool fallback = false;
-  /// After this many graphs further calls run eagerly, with one warning.
-  std::size_t cache_limit = 8;
+  /// After this many graphs further calls run eagerly, with one warning. By default the setting
+  /// `cache_size_limit`, 8.
+  std::optional<std::size_t> cache_limit = std::nullopt;
   /// What messages and the text of the graphs call the function.
   std::string name = "program";
   /// Options of the backend; `assay backends --json` lists them.

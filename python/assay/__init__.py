@@ -14,7 +14,7 @@ from typing import Any
 
 import torch  # noqa: F401  (loads libtorch, which the extension links)
 
-from assay import _C, aot, compare
+from assay import _C, aot, compare, config
 from assay._C import (
     AccuracyError,
     BackendCompilerFailed,
@@ -44,6 +44,7 @@ __all__ = [
     "aot",
     "compare",
     "compile_times",
+    "config",
     "list_backends",
     "load",
     "parse",

@@ -95,14 +95,15 @@ def compile(
     *,
     backend: str = "aot_eager",
     fallback: bool = False,
-    cache_size_limit: int = 8,
+    cache_size_limit: int | None = None,
     options: dict[str, bool | int | float | str] | None = None,
 ) -> Compiled:
     """Compile a function, module or graph's text, at its first call and when its guards fail.
 
     The calls of operators are captured; numbers and flow of control are those of the first call
     with such inputs. With ``fallback``, calls that cannot be traced run eagerly, with a warning.
-    ``options`` are the backend's; ``assay backends --json`` lists them.
+    After ``cache_size_limit`` graphs (by default ``assay.config.cache_size_limit``) further calls
+    run eagerly. ``options`` are the backend's; ``assay backends --json`` lists them.
     """
     _C.check_backend(backend)
     backend_options = dict(options or {})

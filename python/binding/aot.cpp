@@ -90,11 +90,11 @@ void add_aot(py::module_& module) {
   add_fast_call(module);
   py::class_<FunctionHandle>(module, "CompiledFunction")
       .def(py::init<py::function, py::function, const std::string&, const BackendOptions&,
-                    const std::string&, bool, std::size_t>(),
+                    const std::string&, bool, std::optional<std::size_t>>(),
            py::arg("function"), py::arg("recorded_as"), py::arg("backend"), py::arg("options"),
            py::arg("name"), py::arg("fallback"), py::arg("cache_limit"))
       .def(py::init<const std::string&, const std::string&, const BackendOptions&, bool,
-                    std::size_t>(),
+                    std::optional<std::size_t>>(),
            py::arg("graph"), py::arg("backend"), py::arg("options"), py::arg("fallback"),
            py::arg("cache_limit"))
       .def_property_readonly("graphs", &FunctionHandle::graphs)

@@ -72,7 +72,7 @@ struct PythonResult {
 frontend::FunctionOptions function_options(const std::string& backend,
                                            const BackendOptions& backend_options,
                                            const std::string& name, bool fallback,
-                                           std::size_t cache_limit) {
+                                           std::optional<std::size_t> cache_limit) {
   frontend::FunctionOptions made;
   made.backend = backend;
   made.backend_options = backend_options;
@@ -146,7 +146,8 @@ aten::RecordCallsOptions record_options() {
 
 FunctionHandle::FunctionHandle(py::function function, py::function recorded_as,
                                const std::string& backend, const BackendOptions& backend_options,
-                               const std::string& name, bool fallback, std::size_t cache_limit)
+                               const std::string& name, bool fallback,
+                               std::optional<std::size_t> cache_limit)
     : function_(
           wrap_function(function),
           with_recorded_as(function_options(backend, backend_options, name, fallback, cache_limit),
@@ -156,7 +157,7 @@ FunctionHandle::FunctionHandle(py::function function, py::function recorded_as,
 
 FunctionHandle::FunctionHandle(const std::string& graph, const std::string& backend,
                                const BackendOptions& backend_options, bool fallback,
-                               std::size_t cache_limit)
+                               std::optional<std::size_t> cache_limit)
     : function_(std::shared_ptr<const graph::Graph>(graph::parse(graph, "<graph>")),
                 function_options(backend, backend_options, "graph", fallback, cache_limit)) {}
 

@@ -18,10 +18,11 @@ class FunctionHandle {
  public:
   FunctionHandle(pybind11::function function, pybind11::function recorded_as,
                  const std::string& backend, const BackendOptions& backend_options,
-                 const std::string& name, bool fallback, std::size_t cache_limit);
+                 const std::string& name, bool fallback, std::optional<std::size_t> cache_limit);
   /// The same for a graph's text.
   FunctionHandle(const std::string& graph, const std::string& backend,
-                 const BackendOptions& backend_options, bool fallback, std::size_t cache_limit);
+                 const BackendOptions& backend_options, bool fallback,
+                 std::optional<std::size_t> cache_limit);
 
   pybind11::object call(const pybind11::args& args);
   /// The same without building Python containers, where every argument is a tensor or a number;

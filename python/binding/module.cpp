@@ -16,9 +16,11 @@
 #include "aten/runner.h"
 #include "backends/error.h"
 #include "compare.h"
+#include "config.h"
+#include "config/config.h"
+#include "config/observe_settings.h"
 #include "graph/parse.h"
 #include "graph/print.h"
-#include "observe/configure.h"
 #include "observe/observe.h"
 #include "observe/timings.h"
 #include "python_values.h"
@@ -142,7 +144,7 @@ void add_exceptions(py::module_& module) {
   const auto user_error =
       py::register_exception<UserError>(module, "UserError", bases(PyExc_ValueError));
   py::register_exception<TraceError>(module, "TraceError", user_error);
-  py::register_exception<observe::SettingsError>(module, "SettingsError", bases(PyExc_ValueError));
+  py::register_exception<observe::SettingsError>(module, "SettingsError", user_error);
   const py::tuple at_run_time = bases(PyExc_RuntimeError);
   py::register_exception<InternalError>(module, "InternalError", at_run_time);
   py::register_exception<aten::OperatorError>(module, "OperatorError", at_run_time);
@@ -201,12 +203,18 @@ PYBIND11_MODULE(_C, module) {
 
   add_aot(module);
   add_compare(module);
+  add_config(module);
 
   module.def(
-      "set_logs", [](const std::string& text) { observe::set_logs(text); }, py::arg("text"));
+      "set_logs",
+      [](const std::string& text) {
+        observe::parse_logs(text, "set_logs");  // so that an error names what was called
+        config::set<"logs">(text);
+      },
+      py::arg("text"));
   module.def("compile_times", [] { return observe::compile_times(); });
   module.def("configure_from_environment", [] {
-    observe::Settings settings = observe::settings_from_environment();
+    observe::Settings settings = config::observe_settings();
     settings.timings = true;  // compile_times() works without being asked for first, as in stock
     observe::configure(settings);
   });

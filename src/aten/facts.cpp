@@ -49,7 +49,7 @@ graph::PassOptions pass_options() {
   graph::PassOptions options;
   options.facts = call_facts;
   options.verify.check_call = check_call;
-  graph::read_environment(options);
+  graph::read_settings(options);
   return options;
 }
 

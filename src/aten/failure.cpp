@@ -57,10 +57,10 @@ FailureDetail describe_exception() {
     detail.node = error.node();
     detail.provenance = error.provenance();
     return detail;
-  } catch (const UserError& error) {
-    return describe(error);
   } catch (const observe::SettingsError& error) {
     return plain(Blame::user, error);
+  } catch (const UserError& error) {
+    return describe(error);
   } catch (const InternalError& error) {
     return plain(Blame::assay, error);
   } catch (const c10::Error& error) {  // raised outside of any node, by autograd

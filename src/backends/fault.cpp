@@ -6,7 +6,6 @@
 #include <array>
 #include <cctype>
 #include <charconv>
-#include <cstdlib>
 #include <mutex>
 #include <random>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "assay/error.h"
 #include "backends/error.h"
 #include "base/nearest_names.h"
+#include "config/config.h"
 #include "graph/rewrite.h"
 
 namespace assay::backends {
@@ -26,16 +26,6 @@ using graph::Node;
 constexpr std::array kKinds = {
     FaultKind::compile_error, FaultKind::runtime_error, FaultKind::accuracy, FaultKind::nan,
     FaultKind::segfault,      FaultKind::abort,         FaultKind::hang,     FaultKind::oom};
-
-struct Setting {
-  std::mutex mutex;
-  std::vector<Fault> faults;
-};
-
-Setting& setting() {
-  static Setting instance;
-  return instance;
-}
 
 thread_local int trial_runs = 0;
 
@@ -201,27 +191,25 @@ std::vector<Fault> parse_faults(std::string_view text) {
   }
 }
 
-void set_faults(std::vector<Fault> faults) {
-  const std::lock_guard lock(setting().mutex);
-  setting().faults = std::move(faults);
+std::string to_text(const std::vector<Fault>& faults) {
+  std::string text;
+  for (const Fault& fault : faults) {
+    text += (text.empty() ? "" : ",") + fault.op + ":" + to_string(fault.kind);
+    if (fault.percent != 100) text += ":" + std::to_string(fault.percent) + "%";
+  }
+  return text;
 }
 
+void set_faults(const std::vector<Fault>& faults) { config::set<"inject_fault">(to_text(faults)); }
+
 std::vector<Fault> current_faults() {
-  {
-    const std::lock_guard lock(setting().mutex);
-    if (!setting().faults.empty()) return setting().faults;
-  }
-  const char* text = std::getenv("ASSAY_INJECT_FAULT");
-  if (text == nullptr || *text == '\0') return {};
+  const std::string& text = config::get<"inject_fault">();
+  if (text.empty()) return {};
   return parse_faults(text);
 }
 
-FaultScope::FaultScope(Fault fault) {
-  const std::lock_guard lock(setting().mutex);
-  saved_ = std::exchange(setting().faults, {std::move(fault)});
-}
-
-FaultScope::~FaultScope() { set_faults(std::move(saved_)); }
+FaultScope::FaultScope(const Fault& fault)
+    : scope_({config::assign<"inject_fault">(to_text({fault}))}) {}
 
 namespace {
 

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "config/store.h"
 #include "graph/graph.h"
 
 namespace assay::backends {
@@ -49,21 +50,21 @@ std::vector<Fault> parse_faults(std::string_view text);
 /// a fault must not follow their seed.
 bool happens(std::int64_t percent, bool needs_threads = false);
 
-/// From now on every backend of this process has these faults.
-void set_faults(std::vector<Fault> faults);
-/// What set_faults() was given, else what ASSAY_INJECT_FAULT says.
+/// Writes them as parse_faults() reads them.
+std::string to_text(const std::vector<Fault>& faults);
+
+/// From now on every backend of this process has these faults: the setting inject_fault.
+void set_faults(const std::vector<Fault>& faults);
+/// What the setting inject_fault says. Throws as parse_faults() does.
 std::vector<Fault> current_faults();
 
 /// set_faults() until the scope ends.
 class FaultScope {
  public:
-  explicit FaultScope(Fault fault);
-  ~FaultScope();
-  FaultScope(const FaultScope&) = delete;
-  FaultScope& operator=(const FaultScope&) = delete;
+  explicit FaultScope(const Fault& fault);
 
  private:
-  std::vector<Fault> saved_;
+  config::PatchScope scope_;
 };
 
 /// True if the node calls the operator `op`, however it is spelt.

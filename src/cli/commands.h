@@ -95,6 +95,9 @@ int passes(bool json);
 /// Lists the backends.
 int backends(bool json);
 
+/// Lists the settings as they are; 2 if the environment has a bad value.
+int config(bool json);
+
 /// Lists the operators that are decomposed, and into what.
 int decompositions(bool json);
 

@@ -6,10 +6,10 @@
 #include "assay/error.h"
 #include "aten/failure.h"
 #include "backends/plugins.h"
-#include "base/environment.h"
 #include "cli/commands.h"
 #include "cli/terminal.h"
-#include "observe/configure.h"
+#include "config/config.h"
+#include "config/observe_settings.h"
 #include "observe/timings.h"
 
 namespace {
@@ -235,6 +235,8 @@ int parse_and_run(int argc, char** argv, Options& options) {
   passes->add_flag("--json", options.json, "Print one JSON array");
   CLI::App* backends = app.add_subcommand("backends", "List what can run a graph");
   backends->add_flag("--json", options.json, "Print one JSON array");
+  CLI::App* config = app.add_subcommand("config", "List every setting, its value and its origin");
+  config->add_flag("--json", options.json, "Print one JSON array");
   CLI::App* decompositions = app.add_subcommand(
       "decompositions", "List the operators that are made of simpler ones when compiled");
   decompositions->add_flag("--json", options.json, "Print one JSON array");
@@ -246,8 +248,8 @@ int parse_and_run(int argc, char** argv, Options& options) {
       const std::string found = app.remaining().front();
       throw UserError(
           (found.starts_with('-') ? "unknown option '" : "unknown command '") + found + "'",
-          "the commands are: run, reduce, analyze, bundle, show, backends, decompositions, logs, "
-          "passes");
+          "the commands are: run, reduce, analyze, bundle, show, backends, config, decompositions, "
+          "logs, passes");
     }
     app.exit(error);
     return kUsageError;
@@ -255,12 +257,11 @@ int parse_and_run(int argc, char** argv, Options& options) {
     return app.exit(error) == 0 ? 0 : kUsageError;
   }
 
-  observe::Settings settings = observe::settings_from_environment();
+  observe::Settings settings = assay::config::observe_settings();
   if (!options.trace.empty()) settings.trace = options.trace;
   settings.timings = settings.timings || options.timings;
   observe::configure(settings);
-  assay::backends::load_plugins(assay::backends::split_plugins(
-      assay::base::environment_variable("ASSAY_PLUGINS").value_or("")));
+  assay::backends::load_plugins(assay::backends::split_plugins(assay::config::get<"plugins">()));
   assay::backends::load_plugins(options.plugins);
 
   int code = 0;
@@ -290,6 +291,8 @@ int parse_and_run(int argc, char** argv, Options& options) {
     code = cli::passes(options.json);
   } else if (backends->parsed()) {
     code = cli::backends(options.json);
+  } else if (config->parsed()) {
+    code = cli::config(options.json);
   } else if (decompositions->parsed()) {
     code = cli::decompositions(options.json);
   }

@@ -1,8 +1,9 @@
 #include "cli/stock_server.h"
 
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "base/environment.h"
+#include "config/config.h"
 #include "graph/python_strings.h"
 
 namespace assay::cli {
@@ -21,9 +22,9 @@ constexpr const char* kStart =
     "os.execv(sys.executable, [sys.executable, server, *sys.argv[1:]])\n";
 
 std::string find_python() {
-  if (const char* python = std::getenv("ASSAY_PYTHON")) return python;
-  if (const char* environment = std::getenv("VIRTUAL_ENV")) {
-    const fs::path python = fs::path(environment) / "bin" / "python";
+  if (!config::get<"python">().empty()) return config::get<"python">();
+  if (const auto environment = base::environment_variable("VIRTUAL_ENV")) {
+    const fs::path python = fs::path(*environment) / "bin" / "python";
     if (fs::exists(python)) return python.string();
   }
   return "python3";

@@ -9,8 +9,8 @@
 
 namespace assay::cli {
 
-/// Starts `python -m assay.stock_server`. The python is ASSAY_PYTHON, else that of the active
-/// environment, else python3 on the PATH. Inductor's cache is below `directory`.
+/// Starts `python -m assay.stock_server`. The python is the setting `python`, else that of the
+/// active environment, else python3 on the PATH. Inductor's cache is below `directory`.
 sandbox::StartServer start_stock_server(const std::filesystem::path& directory,
                                         const std::string& backend);
 

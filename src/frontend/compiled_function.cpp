@@ -3,6 +3,7 @@
 #include "assay/backend.h"
 #include "assay/error.h"
 #include "aten/runner.h"
+#include "config/config.h"
 #include "graph/print.h"
 #include "observe/observe.h"
 #include "repro/debug.h"
@@ -104,7 +105,9 @@ const CompiledFunction::Entry* CompiledFunction::add(std::span<const c10::IValue
       return "recompiling '" + options_.name + "': " + known.back()->guards.failure(inputs, state);
     });
   }
-  if (known.size() >= options_.cache_limit) {
+  const std::size_t limit =
+      options_.cache_limit.value_or(static_cast<std::size_t>(config::get<"cache_size_limit">()));
+  if (known.size() >= limit) {
     if (!has_warned_.exchange(true)) {
       observe::log(observe::Component::dynamo, observe::Level::warning, [&] {
         return "'" + options_.name + "' was compiled " + std::to_string(known.size()) +

@@ -24,8 +24,9 @@ struct FunctionOptions {
   std::string name = "GraphModule";
   /// Run eagerly, with one warning, what cannot be traced; otherwise that is an error.
   bool fallback = false;
-  /// After this many compilations further calls run eagerly, with one warning.
-  std::size_t cache_limit = 8;
+  /// After this many compilations further calls run eagerly, with one warning. By default the
+  /// setting `cache_size_limit`.
+  std::optional<std::size_t> cache_limit = std::nullopt;
   /// As in aten::RecordCallsOptions.
   std::function<std::vector<graph::StackFrame>()> stack;
   std::function<std::string()> where;

@@ -1,12 +1,11 @@
 #include "graph/pass_manager.h"
 
 #include <algorithm>
-#include <charconv>
-#include <cstdlib>
 #include <mutex>
 #include <tuple>
 
 #include "assay/error.h"
+#include "config/config.h"
 #include "graph/print.h"
 #include "observe/observe.h"
 
@@ -103,22 +102,15 @@ void disable_pass(PassOptions& options, std::string_view name) {
   options.disabled.emplace(name);
 }
 
-void read_environment(PassOptions& options) {
-  if (const char* disabled = std::getenv("ASSAY_DISABLE_PASSES")) {
-    for (std::string_view rest = disabled; !rest.empty();) {
-      const auto comma = std::min(rest.find(','), rest.size());
-      const std::string_view name = rest.substr(0, comma);
-      rest.remove_prefix(std::min(comma + 1, rest.size()));
-      if (!name.empty()) disable_pass(options, name);
-    }
+void read_settings(PassOptions& options) {
+  for (std::string_view rest = config::get<"disable_passes">(); !rest.empty();) {
+    const auto comma = std::min(rest.find(','), rest.size());
+    const std::string_view name = rest.substr(0, comma);
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+    if (!name.empty()) disable_pass(options, name);
   }
-  if (const char* limit = std::getenv("ASSAY_PASS_LIMIT")) {
-    const std::string_view text = limit;
-    auto [end, error] =
-        std::from_chars(text.data(), text.data() + text.size(), options.application_limit);
-    if (error != std::errc() || end != text.data() + text.size() || options.application_limit < 0) {
-      throw UserError("ASSAY_PASS_LIMIT: expected a number, found '" + std::string(text) + "'");
-    }
+  if (const auto limit = config::get<"pass_limit">(); limit >= 0) {
+    options.application_limit = limit;
     options.applications = applications_of_process();
   }
 }

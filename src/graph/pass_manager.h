@@ -91,10 +91,10 @@ std::vector<Pass> all_passes();
 /// Switches a pass off. Throws `UserError` if there is none of that name, or it is required.
 void disable_pass(PassOptions& options, std::string_view name);
 
-/// Reads ASSAY_DISABLE_PASSES (names with commas between them) and ASSAY_PASS_LIMIT (a number) into
-/// `options`. With a limit, rewrites are counted for the whole process, so that a bisection finds
-/// one of them. Throws `UserError` for an unknown pass or a bad number.
-void read_environment(PassOptions& options);
+/// Reads the settings disable_passes and pass_limit into `options`. With a limit, rewrites are
+/// counted for the whole process, so that a bisection finds one of them. Throws `UserError` for an
+/// unknown pass or a bad number.
+void read_settings(PassOptions& options);
 
 struct PassRecord {
   std::string name;

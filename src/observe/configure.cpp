@@ -14,20 +14,6 @@
 namespace assay::observe {
 namespace {
 
-struct Variable {
-  std::string name;
-  std::string value;
-};
-
-/// ASSAY_<name> if it is set, even to nothing; else TORCH_<name>.
-Variable read_variable(const std::string& name) {
-  for (const char* prefix : {"ASSAY_", "TORCH_"}) {
-    const std::string full_name = prefix + name;
-    if (const char* value = std::getenv(full_name.c_str())) return {full_name, value};
-  }
-  return {"ASSAY_" + name, ""};
-}
-
 /// Logs what went wrong with the trace, if anything; true if nothing did.
 bool report(const std::string& problem) {
   if (!problem.empty()) log(Component::observe, Level::warning, problem);
@@ -78,18 +64,6 @@ bool replace_trace(std::optional<ChromeTrace> next) {
 
 }  // namespace
 
-Settings settings_from_environment() {
-  const Variable logs = read_variable("LOGS");
-  const Variable format = read_variable("LOGS_FORMAT");
-  const char* trace = std::getenv("ASSAY_TRACE");
-  Settings settings;
-  settings.logs = parse_logs(logs.value, logs.name);
-  settings.format = LogFormat(format.value, format.name);
-  settings.logs_out = read_variable("LOGS_OUT").value;
-  settings.trace = trace == nullptr ? "" : trace;
-  return settings;
-}
-
 void configure(const Settings& settings) {
   LogWriter writer(settings.logs, settings.format, settings.logs_out);
   std::optional<ChromeTrace> trace;
@@ -106,8 +80,8 @@ void configure(const Settings& settings) {
   warn_about_ignored(settings.logs);
 }
 
-void set_logs(std::string_view text) {
-  const LogLevels levels = parse_logs(text, "set_logs");
+void set_logs(std::string_view text, std::string_view source) {
+  const LogLevels levels = parse_logs(text, source);
   Hub& shared = hub();
   {
     const std::lock_guard lock(shared.mutex);
@@ -116,6 +90,12 @@ void set_logs(std::string_view text) {
   }
   finish_at_exit();
   warn_about_ignored(levels);
+}
+
+void set_log_output(const LogFormat& format, const std::string& path) {
+  Hub& shared = hub();
+  const std::lock_guard lock(shared.mutex);
+  shared.writer = LogWriter(shared.writer.levels(), format, path);
 }
 
 void start_trace(const std::string& path) {

@@ -1,5 +1,5 @@
-// Switching the consumers on: logs, timings, Chrome trace. Called by the command line, the Python
-// package and tests; nothing is read from the environment unless they ask for it.
+// Switching the consumers on: logs, timings, Chrome trace. Called by the config room, which knows
+// the environment (config/observe_settings.h), the command line, the Python package and tests.
 #pragma once
 
 #include <string>
@@ -19,17 +19,17 @@ struct Settings {
   bool timings = false;  ///< collect what compile_times() shows
 };
 
-/// Reads ASSAY_LOGS, ASSAY_LOGS_FORMAT, ASSAY_LOGS_OUT, or if unset the same names with TORCH_,
-/// and ASSAY_TRACE. A variable that is set to nothing counts as set.
-/// Throws SettingsError, or HelpRequested for `help`.
-Settings settings_from_environment();
-
 /// Replaces all settings. Throws SettingsError if a file cannot be written, and then nothing has
 /// changed. A trace that was under way is written first.
 void configure(const Settings& settings);
 
-/// Replaces the log levels only, from text in the TORCH_LOGS grammar (`assay.set_logs`).
-void set_logs(std::string_view text);
+/// Replaces the log levels only, from text in the TORCH_LOGS grammar. `source` is what an error
+/// message calls the text. Throws SettingsError, or HelpRequested for `help`.
+void set_logs(std::string_view text, std::string_view source = "set_logs");
+
+/// Replaces the format of log lines, and the file that gets them too (empty for none). Throws
+/// SettingsError if it cannot be written, and then nothing has changed.
+void set_log_output(const LogFormat& format, const std::string& path);
 
 /// Begins a Chrome trace. Throws SettingsError if the file cannot be written.
 void start_trace(const std::string& path);

@@ -1,14 +1,14 @@
 // What is thrown when a person's settings make no sense: TORCH_LOGS, a format, a path.
 #pragma once
 
-#include <stdexcept>
+#include "assay/error.h"
 
 namespace assay::observe {
 
 /// Settings that cannot be used; what() is written for the person who typed them.
-class SettingsError : public std::invalid_argument {
+class SettingsError : public UserError {
  public:
-  using std::invalid_argument::invalid_argument;
+  using UserError::UserError;
 };
 
 /// TORCH_LOGS was `help`: what() is the help text. Stock PyTorch raises here too; a command line

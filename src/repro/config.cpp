@@ -3,96 +3,46 @@
 #include <unistd.h>
 
 #include <array>
-#include <charconv>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <ctime>
 #include <map>
 #include <mutex>
-#include <system_error>
 #include <utility>
 
-#include "assay/error.h"
+#include "config/config.h"
 
 namespace assay::repro {
 
 namespace {
 
-struct Setting {
-  std::mutex mutex;
-  std::optional<DebugConfig> config;
-};
-
-Setting& setting() {
-  static Setting instance;
-  return instance;
-}
-
 thread_local int suspensions = 0;
 
-struct Variable {
-  std::string name;
-  std::string value;
+ReproAfter parse_after(const std::string& text) {
+  if (text == "dynamo") return ReproAfter::dynamo;
+  return text == "aot" ? ReproAfter::aot : ReproAfter::none;
+}
 
-  UserError error(const std::string& expected) const {
-    return UserError(name + " is '" + value + "'", "expected " + expected);
+const char* to_text(ReproAfter after) {
+  switch (after) {
+    case ReproAfter::none:
+      return "";
+    case ReproAfter::dynamo:
+      return "dynamo";
+    case ReproAfter::aot:
+      return "aot";
   }
-};
-
-// ASSAY_<name> if it is set, even to nothing; else <prefix><name>.
-Variable read_variable(const std::string& name, const std::string& prefix = "TORCHDYNAMO_") {
-  for (const std::string& full_name : {"ASSAY_" + name, prefix + name}) {
-    if (const char* value = std::getenv(full_name.c_str())) return {full_name, value};
-  }
-  return {"ASSAY_" + name, ""};
+  return "";
 }
 
-ReproAfter repro_after(const Variable& variable) {
-  if (variable.value.empty()) return ReproAfter::none;
-  if (variable.value == "dynamo") return ReproAfter::dynamo;
-  if (variable.value == "aot") return ReproAfter::aot;
-  throw variable.error("dynamo, aot or nothing");
+std::optional<ReduceWhen> parse_reduce(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  return text == "now" ? ReduceWhen::now : ReduceWhen::launcher;
 }
 
-int repro_level(const Variable& variable, int otherwise) {
-  if (variable.value.empty()) return otherwise;
-  if (variable.value.size() == 1 && variable.value[0] >= '1' && variable.value[0] <= '4') {
-    return variable.value[0] - '0';
-  }
-  throw variable.error(
-      "1 (write the graph), 2 (write a launcher), 3 (write it always) or 4 (check accuracy)");
-}
-
-bool flag(const Variable& variable) {
-  if (variable.value.empty() || variable.value == "0") return false;
-  if (variable.value == "1") return true;
-  throw variable.error("0 or 1");
-}
-
-double tolerance(const Variable& variable, double otherwise) {
-  if (variable.value.empty()) return otherwise;
-  double number = 0;
-  const char* end = variable.value.data() + variable.value.size();
-  const auto read = std::from_chars(variable.value.data(), end, number);
-  if (read.ec != std::errc() || read.ptr != end || !std::isfinite(number) || number < 0) {
-    throw variable.error("a number such as 1e-3");
-  }
-  return number;
-}
-
-std::optional<ReduceWhen> reduce_when(const Variable& variable) {
-  if (variable.value.empty()) return std::nullopt;
-  if (variable.value == "now") return ReduceWhen::now;
-  if (variable.value == "launcher") return ReduceWhen::launcher;
-  throw variable.error("now or launcher");
-}
-
-bool store_inputs(const Variable& variable) {
-  if (variable.value.empty() || variable.value == "data") return true;
-  if (variable.value == "shapes") return false;
-  throw variable.error("data or shapes");
+const char* to_text(const std::optional<ReduceWhen>& when) {
+  if (!when) return "";
+  return *when == ReduceWhen::now ? "now" : "launcher";
 }
 
 std::string run_name() {
@@ -121,39 +71,31 @@ bool DebugConfig::reduces_now() const {
                              : ReduceWhen::launcher) == ReduceWhen::now;
 }
 
-DebugConfig debug_config_from_environment() {
-  DebugConfig config;
-  config.repro_after = repro_after(read_variable("REPRO_AFTER"));
-  if (config.repro_after == ReproAfter::none) return config;
-  config.repro_level = repro_level(read_variable("REPRO_LEVEL"), config.repro_level);
-  config.repro_forward_only = flag(read_variable("REPRO_FORWARD_ONLY"));
-  config.repro_ignore_non_fp = flag(read_variable("REPRO_IGNORE_NON_FP"));
-  config.tolerance = tolerance(read_variable("REPRO_TOLERANCE"), config.tolerance);
-  config.reduce = reduce_when(read_variable("REDUCE"));
-  config.store_inputs = store_inputs(read_variable("REPRO_INPUTS"));
-  const Variable root = read_variable("COMPILE_DEBUG_DIR", "TORCH_");
-  if (!root.value.empty()) config.debug_directory = root.value / config.debug_directory;
-  return config;
-}
-
 DebugConfig current_debug_config() {
-  if (DebugSuspended::on_this_thread()) return {};
-  {
-    const std::lock_guard lock(setting().mutex);
-    if (setting().config) return *setting().config;
-  }
-  return debug_config_from_environment();
+  DebugConfig made;
+  if (DebugSuspended::on_this_thread()) return made;
+  made.repro_after = parse_after(config::get<"repro_after">());
+  // A bad value of a setting that nobody uses is not an error.
+  if (made.repro_after == ReproAfter::none) return made;
+  made.repro_level = static_cast<int>(config::get<"repro_level">());
+  made.repro_forward_only = config::get<"repro_forward_only">();
+  made.repro_ignore_non_fp = config::get<"repro_ignore_non_fp">();
+  made.tolerance = config::get<"repro_tolerance">();
+  made.reduce = parse_reduce(config::get<"reduce">());
+  made.store_inputs = config::get<"repro_inputs">() == "data";
+  made.debug_directory = config::get<"debug_dir_root">();
+  return made;
 }
 
-DebugConfigScope::DebugConfigScope(DebugConfig config) {
-  const std::lock_guard lock(setting().mutex);
-  saved_ = std::exchange(setting().config, std::move(config));
-}
-
-DebugConfigScope::~DebugConfigScope() {
-  const std::lock_guard lock(setting().mutex);
-  setting().config = std::move(saved_);
-}
+DebugConfigScope::DebugConfigScope(const DebugConfig& config)
+    : scope_({config::assign<"repro_after">(to_text(config.repro_after)),
+              config::assign<"repro_level">(config.repro_level),
+              config::assign<"repro_forward_only">(config.repro_forward_only),
+              config::assign<"repro_ignore_non_fp">(config.repro_ignore_non_fp),
+              config::assign<"repro_tolerance">(config.tolerance),
+              config::assign<"reduce">(to_text(config.reduce)),
+              config::assign<"repro_inputs">(config.store_inputs ? "data" : "shapes"),
+              config::assign<"debug_dir_root">(config.debug_directory.string())}) {}
 
 DebugSuspended::DebugSuspended() { ++suspensions; }
 DebugSuspended::~DebugSuspended() { --suspensions; }

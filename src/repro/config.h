@@ -1,10 +1,12 @@
-/// \file What the debug wrapper (repro/debug.h) does when a compiler fails: PyTorch's
-/// `TORCHDYNAMO_REPRO_*` settings.
+/// \file What the debug wrapper (repro/debug.h) does when a compiler fails: the settings that begin
+/// with `repro_` and a few more (config/settings.h), read together.
 #pragma once
 
 #include <filesystem>
 #include <optional>
 #include <string>
+
+#include "config/store.h"
 
 namespace assay::repro {
 
@@ -31,26 +33,17 @@ struct DebugConfig {
   bool reduces_now() const;
 };
 
-/// Reads ASSAY_REPRO_AFTER, _LEVEL, _FORWARD_ONLY, _IGNORE_NON_FP, or where one is not set the same
-/// name with TORCHDYNAMO_; ASSAY_COMPILE_DEBUG_DIR or TORCH_COMPILE_DEBUG_DIR; ASSAY_REPRO_INPUTS
-/// (data, shapes), ASSAY_REPRO_TOLERANCE and ASSAY_REDUCE (now, launcher). Throws `UserError` that
-/// names the variable and what it may be.
-DebugConfig debug_config_from_environment();
-
-/// What a living DebugConfigScope says, else the environment; `repro_after` is none while a
-/// DebugSuspended lives on this thread.
+/// What the settings say now; `repro_after` is none while a DebugSuspended lives on this thread.
+/// Throws `UserError` if the environment has a bad value.
 DebugConfig current_debug_config();
 
-/// Sets the configuration of the process until the scope ends.
+/// Sets all of them until the scope ends, for all threads.
 class DebugConfigScope {
  public:
-  explicit DebugConfigScope(DebugConfig config);
-  ~DebugConfigScope();
-  DebugConfigScope(const DebugConfigScope&) = delete;
-  DebugConfigScope& operator=(const DebugConfigScope&) = delete;
+  explicit DebugConfigScope(const DebugConfig& config);
 
  private:
-  std::optional<DebugConfig> saved_;
+  config::PatchScope scope_;
 };
 
 /// While it lives, nothing that this thread compiles or runs is watched: the wrapper never watches

@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <sstream>
 #include <vector>
 
-#include "backends/fault.h"
+#include "base/environment.h"
+#include "config/config.h"
 #include "repro/dump.h"
 #include "repro/warn.h"
 
@@ -29,19 +29,13 @@ bool is_program(const path& file) {
 // The caller's variables, but the child watches no compiler itself, and has the same faults.
 std::vector<std::string> child_environment() {
   std::vector<std::string> kept;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string text(*entry);
-    const std::string name = text.substr(0, text.find('='));
+  for (const auto& [name, value] : base::environment()) {
     if (name != "ASSAY_REPRO_AFTER" && name != "TORCHDYNAMO_REPRO_AFTER" &&
         name != "ASSAY_INJECT_FAULT") {
-      kept.push_back(text);
+      kept.push_back(name + "=" + value);
     }
   }
-  std::string faults;
-  for (const backends::Fault& fault : backends::current_faults()) {
-    faults += (faults.empty() ? "" : ",") + fault.op + ":" + to_string(fault.kind);
-    if (fault.percent != 100) faults += ":" + std::to_string(fault.percent) + "%";
-  }
+  const std::string& faults = config::get<"inject_fault">();
   if (!faults.empty()) kept.push_back("ASSAY_INJECT_FAULT=" + faults);
   return kept;
 }
@@ -76,7 +70,7 @@ std::optional<int> run_on_stderr(std::vector<std::string> command) {
 }  // namespace
 
 std::optional<path> find_assay_command() {
-  if (const char* named = std::getenv("ASSAY_BINARY"); named != nullptr && *named != '\0') {
+  if (const path named = config::get<"binary">(); !named.empty()) {
     return is_program(named) ? std::optional<path>(named) : std::nullopt;
   }
   Dl_info library = {};
@@ -86,8 +80,7 @@ std::optional<path> find_assay_command() {
         std::filesystem::absolute(library.dli_fname).parent_path() / ".." / "bin" / "assay";
     if (is_program(beside)) return beside.lexically_normal();
   }
-  const char* search = std::getenv("PATH");
-  std::istringstream folders(search == nullptr ? "" : search);
+  std::istringstream folders(base::environment_variable("PATH").value_or(""));
   for (std::string folder; std::getline(folders, folder, ':');) {
     if (!folder.empty() && is_program(path(folder) / "assay")) return path(folder) / "assay";
   }

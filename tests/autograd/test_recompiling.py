@@ -120,3 +120,11 @@ def test_past_the_limit_it_runs_eagerly_with_one_warning(
     ]
     assert len(warnings) == 1
     assert "'sin' was compiled 2 times" in warnings[0]
+
+
+def test_the_limit_is_a_setting() -> None:
+    compiled = assay.aot.compile(lambda x: x + 1, backend="eager")
+    with assay.config.patch(cache_size_limit=2):
+        for size in range(1, 5):
+            assert torch.equal(compiled(torch.zeros(size)), torch.ones(size))
+    assert len(compiled.graphs) == 2

@@ -13,6 +13,7 @@
 #include "aten/runner.h"
 #include "backends/error.h"
 #include "backends_fixture.h"
+#include "config/config.h"
 #include "observe/subscribe.h"
 
 namespace assay::backends {
@@ -122,13 +123,20 @@ TEST(Fault, IsReadFromText) {
 
 TEST(Fault, IsReadFromTheEnvironmentUnlessSet) {
   ASSERT_EQ(setenv("ASSAY_INJECT_FAULT", "mm:hang", 1), 0);
+  config::reload_environment();
   EXPECT_EQ(current_faults().at(0).kind, FaultKind::hang);
   {
     const FaultScope scope({"mm", FaultKind::nan});
     EXPECT_EQ(current_faults().at(0).kind, FaultKind::nan);
   }
   ASSERT_EQ(unsetenv("ASSAY_INJECT_FAULT"), 0);
+  config::reload_environment();
   EXPECT_TRUE(current_faults().empty());
+}
+
+TEST(Fault, IsWrittenAsItIsRead) {
+  const std::string text = "relu:accuracy,mm:abort:50%";
+  EXPECT_EQ(to_text(parse_faults(text)), text);
 }
 
 // Every way to write relu.

@@ -5,6 +5,7 @@
 
 #include "assay/error.h"
 #include "aten/facts.h"
+#include "config/config.h"
 #include "graph/parse.h"
 #include "graph/pass_manager.h"
 #include "graph/print.h"
@@ -149,18 +150,14 @@ TEST(Passes, TheLimitStopsAtTheNthRewrite) {
   }
 }
 
-TEST(Passes, EnvironmentSwitches) {
-  setenv("ASSAY_DISABLE_PASSES", "noops,dead_code", 1);
-  setenv("ASSAY_PASS_LIMIT", "7", 1);
+TEST(Passes, SwitchesAreSettings) {
+  const config::PatchScope switches(
+      {config::assign<"disable_passes">("noops,dead_code"), config::assign<"pass_limit">(7)});
   const PassOptions options = aten::pass_options();
   EXPECT_TRUE(options.disabled.contains("dead_code"));
   EXPECT_EQ(options.application_limit, 7);
-  setenv("ASSAY_DISABLE_PASSES", "dead_cod", 1);
+  const config::PatchScope unknown({config::assign<"disable_passes">("dead_cod")});
   EXPECT_THROW(aten::pass_options(), UserError);
-  unsetenv("ASSAY_DISABLE_PASSES");
-  setenv("ASSAY_PASS_LIMIT", "many", 1);
-  EXPECT_THROW(aten::pass_options(), UserError);
-  unsetenv("ASSAY_PASS_LIMIT");
 }
 
 TEST(Passes, TheLimitOfTheEnvironmentCountsForTheWholeProcess) {

@@ -114,36 +114,5 @@ TEST(LogSettings, HelpIsTheTableAndMustStandAlone) {
   EXPECT_TRUE(contains(refusal("help,dynamo"), "\"help\" must stand alone"));
 }
 
-TEST(LogSettings, TheEnvironmentIsReadAndAssayWinsOverTorch) {
-  const ScopedVariable torch_logs("TORCH_LOGS", "+dynamo");
-  const ScopedVariable torch_out("TORCH_LOGS_OUT", "/tmp/torch.log");
-  const ScopedVariable assay_out("ASSAY_LOGS_OUT", std::nullopt);
-  const ScopedVariable trace("ASSAY_TRACE", "/tmp/trace.json");
-  {
-    const ScopedVariable assay_logs("ASSAY_LOGS", std::nullopt);
-    const Settings settings = settings_from_environment();
-    EXPECT_EQ(settings.logs.of(Component::dynamo), Level::debug);
-    EXPECT_EQ(settings.logs_out, "/tmp/torch.log");
-    EXPECT_EQ(settings.trace, "/tmp/trace.json");
-  }
-  for (const std::string text : {"aot", ""}) {
-    const ScopedVariable assay_logs("ASSAY_LOGS", text);
-    EXPECT_EQ(settings_from_environment().logs.of(Component::dynamo), Level::warning);
-  }
-}
-
-TEST(LogSettings, ErrorsNameTheVariableTheyCameFrom) {
-  const ScopedVariable torch_logs("TORCH_LOGS", "+dynamo");
-  {
-    const ScopedVariable assay_logs("ASSAY_LOGS", "dinamo");
-    const auto message = settings_error_of([] { settings_from_environment(); });
-    EXPECT_TRUE(message.starts_with("ASSAY_LOGS: unknown name \"dinamo\"")) << message;
-  }
-  const ScopedVariable assay_logs("ASSAY_LOGS", std::nullopt);
-  const ScopedVariable format("TORCH_LOGS_FORMAT", "%(mesage)s");
-  const auto message = settings_error_of([] { settings_from_environment(); });
-  EXPECT_TRUE(message.starts_with("TORCH_LOGS_FORMAT: unknown key \"mesage\"")) << message;
-}
-
 }  // namespace
 }  // namespace assay::observe

@@ -1,15 +1,13 @@
-// What the tests of src/observe share: a process put back to the default settings, environment
-// variables that are put back, scratch paths, captured stderr.
+// What the tests of src/observe share: a process put back to the default settings,
+// scratch paths, captured stderr.
 #pragma once
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -61,31 +59,6 @@ class ObserveTest : public testing::Test {
   }
 
   std::vector<std::string> scratch_paths_;
-};
-
-/// Sets an environment variable, or removes it, until the end of the scope.
-class ScopedVariable {
- public:
-  ScopedVariable(std::string name, const std::optional<std::string>& value)
-      : name_(std::move(name)) {
-    if (const char* before = std::getenv(name_.c_str())) before_ = before;
-    set(value);
-  }
-  ~ScopedVariable() { set(before_); }
-  ScopedVariable(const ScopedVariable&) = delete;
-  ScopedVariable& operator=(const ScopedVariable&) = delete;
-
- private:
-  void set(const std::optional<std::string>& value) const {
-    if (value) {
-      ::setenv(name_.c_str(), value->c_str(), 1);
-    } else {
-      ::unsetenv(name_.c_str());
-    }
-  }
-
-  std::string name_;
-  std::optional<std::string> before_;
 };
 
 /// The message of the SettingsError that `action` throws; fails the test if it throws none.

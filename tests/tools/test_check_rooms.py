@@ -64,6 +64,10 @@ def test_a_small_tree_in_order(tree: Path) -> None:
         ("src/attic/a.h", "", "does not know which room it belongs to"),
         ("src/graph/a.cpp", "#include <pybind11/cast.h>", "only capture and binding include"),
         ("python/binding/a.cpp", '#include "cli/dot.h"', "binding must not depend on cli"),
+        ("src/graph/a.cpp", 'std::getenv("PATH");', "settings come from config"),
+        ("python/binding/a.cpp", 'secure_getenv("PATH");', "settings come from config"),
+        ("src/graph/a.cpp", 'environment_variable("ASSAY_X")', "ASSAY_X is a setting"),
+        ("src/graph/a.cpp", 'environment_variable("TORCH_LOGS")', "TORCH_LOGS is a setting"),
     ],
 )
 def test_what_points_the_wrong_way_is_found(tree: Path, file: str, text: str, message: str) -> None:

@@ -1,0 +1,49 @@
+# Written by tools/config_pages.py from src/config/settings.h; do not edit.
+"""Every setting of Assay's, as attributes; see docs/config.md."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from assay._settings import Patch
+
+repro_after: Literal["dynamo", "aot"] | None
+repro_level: int
+repro_forward_only: bool
+repro_ignore_non_fp: bool
+repro_tolerance: float
+repro_inputs: Literal["data", "shapes"]
+reduce: Literal["now", "launcher"] | None
+debug_dir_root: str
+cache_size_limit: int
+disable_passes: str
+pass_limit: int
+inject_fault: str
+logs: str
+logs_format: str
+logs_out: str
+trace: str
+plugins: str
+binary: str
+python: str
+suppress_errors: bool
+verbose: bool
+replay_record_enabled: bool
+fallback_random: bool
+
+def patch(values: Mapping[str, Any] | None = None, /, **named: Any) -> Patch:
+    """Settings for the length of a ``with`` block, or of the calls of a decorated function.
+
+    >>> with assay.config.patch(repro_after="aot", repro_level=4): ...
+    """
+
+def unset(name: str) -> None:
+    """Take back an assignment: the environment's value or the default holds again."""
+
+def to_dict() -> dict[str, Any]:
+    """The value of every setting."""
+
+def reload_environment() -> None:
+    """Read the environment again, for settings that were not set otherwise.
+
+    Logs and the trace stay as they are.
+    """

@@ -1,0 +1,131 @@
+/// \file Every setting of Assay's. This is the one table: the C++ accessors (config/config.h), the
+/// environment, `assay config`, `assay.config` in Python and docs/config.md come from it. To add a
+/// setting, add a row; then run `tools/config_pages.py`, which writes what is generated from it.
+///
+/// Names are PyTorch's (torch._dynamo.config, torch._inductor.config) where it has one.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "config/push.h"
+#include "config/setting.h"
+
+namespace assay::config {
+
+inline constexpr auto settings = std::to_array<Setting>({
+    // The debug wrapper (docs/debug_wrapper.md).
+    {"repro_after",
+     choice("", "dynamo|aot"),
+     {"ASSAY_REPRO_AFTER", "TORCHDYNAMO_REPRO_AFTER"},
+     "which compilers the debug wrapper watches: whole backends (dynamo), or those of the forward "
+     "and backward graphs (aot)"},
+    {"repro_level",
+     integer(2, 1, 4),
+     {"ASSAY_REPRO_LEVEL", "TORCHDYNAMO_REPRO_LEVEL"},
+     "when the debug wrapper writes what: 1 the graph, on a failure; 2 a launcher, on a failure; 3 "
+     "a launcher, before every run; 4 a launcher, when results are wrong"},
+    {"repro_forward_only",
+     boolean(false),
+     {"ASSAY_REPRO_FORWARD_ONLY", "TORCHDYNAMO_REPRO_FORWARD_ONLY"},
+     "the debug wrapper does not look at gradients"},
+    {"repro_ignore_non_fp",
+     boolean(false),
+     {"ASSAY_REPRO_IGNORE_NON_FP", "TORCHDYNAMO_REPRO_IGNORE_NON_FP"},
+     "the debug wrapper compares floating-point results only"},
+    {"repro_tolerance",
+     number(1e-3),
+     {"ASSAY_REPRO_TOLERANCE", "TORCHDYNAMO_REPRO_TOLERANCE"},
+     "how far results may differ from eager at repro_level 4"},
+    {"repro_inputs",
+     choice("data", "data|shapes"),
+     {"ASSAY_REPRO_INPUTS", "TORCHDYNAMO_REPRO_INPUTS"},
+     "what the debug wrapper writes of inputs: their data, or their shapes and ranges only"},
+    {"reduce",
+     choice("", "now|launcher"),
+     {"ASSAY_REDUCE", "TORCHDYNAMO_REDUCE"},
+     "what follows a failure that was written: reduce it now, or leave the launcher; unset, it is "
+     "now after dynamo and launcher after aot"},
+    {"debug_dir_root",
+     text("torch_compile_debug"),
+     {"ASSAY_COMPILE_DEBUG_DIR", "TORCH_COMPILE_DEBUG_DIR", "torch_compile_debug"},
+     "where each process makes its directory for what it writes; the variables name its parent"},
+
+    // Compiling.
+    {"cache_size_limit",
+     integer(8, 0),
+     {"ASSAY_CACHE_SIZE_LIMIT"},
+     "how many graphs a compiled function may have before further calls run eagerly"},
+    {"disable_passes",
+     text(""),
+     {"ASSAY_DISABLE_PASSES"},
+     "graph passes that are switched off, with commas between them; `assay passes` lists them"},
+    {"pass_limit",
+     integer(-1, -1),
+     {"ASSAY_PASS_LIMIT"},
+     "how many rewrites graph passes may make, to find by bisection the one at fault; -1 is no "
+     "limit"},
+    {"inject_fault",
+     text(""),
+     {"ASSAY_INJECT_FAULT"},
+     "faults that every backend is given, OPERATOR:KIND with commas between them: relu:accuracy"},
+
+    // Logs and traces (docs/observe.md).
+    {"logs",
+     text(""),
+     {"ASSAY_LOGS", "TORCH_LOGS"},
+     "what is logged: names of components and artifacts, as in +dynamo,graph_code; help lists them",
+     push_logs},
+    {"logs_format",
+     text(""),
+     {"ASSAY_LOGS_FORMAT", "TORCH_LOGS_FORMAT"},
+     "what a log line begins with, in the syntax of Python's logging module",
+     push_logs_format},
+    {"logs_out",
+     text(""),
+     {"ASSAY_LOGS_OUT", "TORCH_LOGS_OUT"},
+     "a file that gets the log lines as well",
+     push_logs_out},
+    {"trace",
+     text(""),
+     {"ASSAY_TRACE"},
+     "a file that gets a Chrome trace (Perfetto) of what was done; %p in it is the process id",
+     push_trace},
+
+    // Programs that Assay starts, and libraries that it loads.
+    {"plugins",
+     text(""),
+     {"ASSAY_PLUGINS"},
+     "shared libraries with backends, separated by ':'; loaded by the assay command and its trial "
+     "servers before anything else"},
+    {"binary",
+     text(""),
+     {"ASSAY_BINARY"},
+     "the assay command that reduces failures; unset, the one beside the library, then on the "
+     "PATH"},
+    {"python",
+     text(""),
+     {"ASSAY_PYTHON"},
+     "the Python that runs stock PyTorch for --stack torch; unset, that of VIRTUAL_ENV, then "
+     "python3"},
+
+    // Known to PyTorch, and here without effect so far.
+    {"suppress_errors",
+     boolean(false),
+     {"ASSAY_SUPPRESS_ERRORS", "TORCHDYNAMO_SUPPRESS_ERRORS"},
+     "reserved: run eagerly what fails to compile"},
+    {"verbose",
+     boolean(false),
+     {"ASSAY_VERBOSE", "TORCHDYNAMO_VERBOSE"},
+     "reserved: print whole stack traces with errors of the compiler"},
+    {"replay_record_enabled",
+     boolean(false),
+     {"ASSAY_COMPILE_REPLAY_RECORD", "TORCH_COMPILE_REPLAY_RECORD"},
+     "reserved: record the state of a frame whose capture fails, to replay it"},
+    {"fallback_random",
+     boolean(false),
+     {"ASSAY_FALLBACK_RANDOM"},
+     "reserved: compiled programs draw the random numbers that eager draws"},
+});
+
+}  // namespace assay::config
