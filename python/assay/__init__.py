@@ -1,7 +1,7 @@
 """Assay: find, reproduce and reduce failures of compiled PyTorch programs.
 
 >>> import assay
->>> repro = assay.load("repro.py")          # read, never executed
+>>> repro = assay.load("repro.py")          # parsed, never executed
 >>> outputs = repro.run()                   # with ATen, without Python in between
 >>> print(repro.code)                       # the graph as a Python program
 """
@@ -90,7 +90,7 @@ class Repro:
 
     @property
     def stage(self) -> str:
-        """Where the graph was taken: ``after_dynamo``, ``after_aot`` or ``unknown``."""
+        """Where the graph was captured: ``after_dynamo``, ``after_aot`` or ``unknown``."""
         return self._handle.stage
 
     def __len__(self) -> int:
@@ -116,7 +116,7 @@ def parse(text: str, name: str = "<text>") -> Graph:
 
 
 def load(path: str | PathLike[str]) -> Repro:
-    """Read a repro file of Assay's or of stock PyTorch's; nothing in it is executed."""
+    """Read a repro file of Assay or stock PyTorch; nothing in it is executed."""
     return Repro(_C.read_repro(fspath(path)))
 
 

@@ -47,16 +47,16 @@ def trace(
     partitioner: str = "min_cut",
     decompose: bool = False,
 ) -> Trace:
-    """Trace a function, a module or a graph's text with real inputs, which are not changed.
+    """Trace a function, a module or a graph's text with real inputs, which are not mutated.
 
-    ``partitioner`` is ``"min_cut"`` or ``"default"``; with ``decompose`` the operators that
-    ``assay decompositions`` lists are replaced by simpler ones. Raises
-    :class:`assay.TraceError` for what a graph cannot hold.
+    ``partitioner`` is ``"min_cut"`` or ``"default"``; ``decompose`` decomposes the operators that
+    ``assay decompositions`` lists. Raises :class:`assay.TraceError` for what a graph cannot
+    represent.
     """
     if isinstance(program, str):
         found = _C.trace_text(program, list(inputs), partitioner, decompose)
     else:
-        found = _C.trace_function(_watched(program), list(inputs), partitioner, decompose)
+        found = _C.trace_function(_checked(program), list(inputs), partitioner, decompose)
     return Trace(found.captured, found.joint, found.forward, found.backward, found.saved_bytes)
 
 
@@ -72,7 +72,7 @@ class Compiled(_C.FastCall):
         self._state = _ModuleState(program) if isinstance(program, torch.nn.Module) else None
 
     def call_slowly(self, *args: Any, **kwargs: Any) -> Any:
-        """What a call does that :class:`assay._C.FastCall` cannot do by itself."""
+        """The slow path, for calls that :class:`assay._C.FastCall` does not handle."""
         structure = None
         if kwargs or any(isinstance(arg, _CONTAINERS) for arg in args):
             args, structure = _pytree.tree_flatten((args, kwargs))
@@ -86,7 +86,7 @@ class Compiled(_C.FastCall):
 
     @property
     def graphs(self) -> list[str]:
-        """What was captured, once for each compilation so far; empty for what runs eagerly."""
+        """The captured graph of each compilation so far; empty for what runs eagerly."""
         return [graph for handle in self._handles.values() for graph in handle.graphs]
 
 
@@ -100,8 +100,8 @@ def compile(
 ) -> Compiled:
     """Compile a function, module or graph's text, at its first call and when its guards fail.
 
-    The calls of operators are captured; numbers and flow of control are those of the first call
-    with such inputs. With ``fallback``, calls that cannot be traced run eagerly, with a warning.
+    Operator calls are captured; numbers and control flow are those of the first call with such
+    inputs. With ``fallback``, calls that cannot be traced run eagerly, with a warning.
     After ``cache_size_limit`` graphs (by default ``assay.config.cache_size_limit``) further calls
     run eagerly. ``options`` are the backend's; ``assay backends --json`` lists them.
     """
@@ -113,10 +113,10 @@ def compile(
             return _C.CompiledFunction(
                 program, backend, backend_options, fallback, cache_size_limit
             )
-        plain, watched = _function(program, structure), _watched(program, structure)
+        plain, checked = _function(program, structure), _checked(program, structure)
         name = getattr(program, "__name__", type(program).__name__)
         return _C.CompiledFunction(
-            plain, watched, backend, backend_options, name, fallback, cache_size_limit
+            plain, checked, backend, backend_options, name, fallback, cache_size_limit
         )
 
     return Compiled(program, make)
@@ -131,7 +131,7 @@ _CONTAINERS = (list, tuple, dict)
 
 
 class _ModuleState:
-    """What of a module is baked into its graphs: train or eval, and which tensors it holds."""
+    """The state of a module that its graphs specialize on: train or eval, and its tensors."""
 
     def __init__(self, module: torch.nn.Module) -> None:
         self._module = module
@@ -182,19 +182,19 @@ def _function(program: Callable[..., Any], structure: Any = None) -> Callable[..
     return call
 
 
-def _watched(program: Callable[..., Any], structure: Any = None) -> Callable[..., Any]:
-    """The same, refusing what no operator tells of."""
+def _checked(program: Callable[..., Any], structure: Any = None) -> Callable[..., Any]:
+    """The same, rejecting effects that no operator shows."""
     call = _function(program, structure)
 
-    def watched(*leaves: Any) -> Any:
-        with _RefuseHiddenEffects():
+    def checked(*leaves: Any) -> Any:
+        with _RejectHiddenEffects():
             return call(*leaves)
 
-    return watched
+    return checked
 
 
-class _RefuseHiddenEffects(TorchFunctionMode):
-    """Raises where a program does to a tensor what a graph of operators cannot hold."""
+class _RejectHiddenEffects(TorchFunctionMode):
+    """Raises where a program does something to a tensor that a graph cannot represent."""
 
     def __torch_function__(
         self,
@@ -207,14 +207,14 @@ class _RefuseHiddenEffects(TorchFunctionMode):
         if why is not None:
             name = getattr(func, "__name__", str(func))
             raise _C.TraceError(
-                f"the program {why} ({name}), which a graph cannot hold\n"
+                f"the program {why} ({name}), which a graph cannot represent\n"
                 "  hint: do this part outside of the compiled function"
             )
         return func(*args, **(kwargs or {}))
 
 
 _READS = "reads the values of a tensor"
-_HOOKS = "puts a hook on a tensor"
+_HOOKS = "registers a hook on a tensor"
 _HIDDEN_EFFECTS: dict[Any, str] = {
     torch.Tensor.tolist: _READS,
     torch.Tensor.numpy: _READS,
@@ -223,7 +223,7 @@ _HIDDEN_EFFECTS: dict[Any, str] = {
     torch.Tensor.data_ptr: _READS,
     torch.Tensor.register_hook: _HOOKS,
     torch.Tensor.register_post_accumulate_grad_hook: _HOOKS,
-    torch.Tensor.retain_grad: "asks for the gradient of an intermediate",
+    torch.Tensor.retain_grad: "retains the gradient of an intermediate",
     torch.Tensor.requires_grad_: "calls requires_grad_()",
     torch.Tensor.requires_grad.__set__: "sets requires_grad",
     torch.Tensor.data.__set__: "replaces the data of a tensor",

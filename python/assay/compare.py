@@ -1,7 +1,7 @@
-"""Comparing a compiled program with eager: with PyTorch's rules, and saying what is wrong where.
+"""Compare a compiled program with eager by PyTorch's rules, and report what is wrong and where.
 
 >>> assay.compare.same(model(x), compiled(x))
-<values differ at [0]: 3 of 8 elements differ, by up to 0.5; allowed are 0.0001 and ...>
+<values differ at [0]: 3 of 8 elements differ, by up to 0.5; the tolerance is 0.0001, ...>
 
 >>> repro = assay.load("repro.py")
 >>> inputs, _ = repro.inputs()
@@ -44,14 +44,14 @@ __all__ = [
 
 
 class HasCode(Protocol):
-    """A graph of Assay's: :class:`assay.Graph`, :class:`assay.Repro`."""
+    """An Assay graph: :class:`assay.Graph`, :class:`assay.Repro`."""
 
     @property
     def code(self) -> str: ...
 
 
 class Results(NamedTuple):
-    """What one run of a program gave."""
+    """The results of one run of a program."""
 
     output: Any
     gradients: list[Any]
@@ -68,7 +68,7 @@ def same(
     relax_numpy_equality: bool = False,
     **options: Any,
 ) -> Comparison:
-    """Compare what eager computed with what a compiled program did.
+    """Compare the results of eager with those of a compiled program.
 
     Takes tensors, numbers, lists, dicts, dataclasses, numpy arrays and so on. ``fp64_reference`` is
     what eager computes in float64: where results are not close, the result may be a few times as
@@ -100,10 +100,10 @@ def same_two_models(
 ) -> TwoModels:
     """Run a graph eagerly and ``compiled`` on copies of the same inputs, and compare.
 
-    Compared are results, the gradients of the inputs (unless ``only_forward``), and inputs that
-    were changed. All runs see the same random numbers. What ``compiled`` raises is raised: it is no
-    wrong number. Results that are not close are judged by the same graph in float64; with
-    ``require_fp64`` it runs in any case, and that it cannot is an error.
+    Compares results, the gradients of the inputs (unless ``only_forward``), and mutated inputs. All
+    runs see the same random numbers. An exception of ``compiled`` propagates: it is not an accuracy
+    problem. Results that are not close are checked against the same graph in float64; with
+    ``require_fp64`` it always runs, and it is an error if it cannot.
 
     >>> found = same_two_models(graph, torch.compile(model), [x])
     >>> assert found.same, found.comparison
@@ -133,8 +133,8 @@ def first_divergence(
 ) -> Divergence | None:
     """The first call of ``reference`` that ``suspect`` computes wrongly; None if there is none.
 
-    Each call is given eager's values, so that what is wrong about its result is its own fault.
-    The suspect is a graph with the same calls by name, or a function that makes one call:
+    Each call gets eager's values, so an error in its result comes from the call itself. The
+    suspect is a graph with the same calls by name, or a function that runs one call:
     ``suspect(node, target, values)``, with the values of the nodes it reads in their order.
 
     >>> found = first_divergence(graph, faulty, inputs)
@@ -163,7 +163,7 @@ def run_fwd_maybe_bwd(
 
 
 def collect_results(output: Any, inputs: Sequence[Any]) -> Results:
-    """An output with the gradients that the inputs have now.
+    """An output with the current gradients of the inputs.
 
     >>> collect_results(y, [x]).gradients
     """
@@ -171,7 +171,7 @@ def collect_results(output: Any, inputs: Sequence[Any]) -> Results:
 
 
 def requires_bwd_pass(output: Any) -> bool:
-    """Does a tensor of the output require grad?
+    """Whether a tensor of the output requires grad.
 
     >>> requires_bwd_pass({"loss": torch.ones(1, requires_grad=True)})
     True
@@ -180,9 +180,9 @@ def requires_bwd_pass(output: Any) -> bool:
 
 
 def reduce_to_scalar_loss(output: Any) -> torch.Tensor | None:
-    """One number that depends on every tensor: means of tensors, averaged over lists and dicts.
+    """A scalar that depends on every tensor: means of tensors, averaged over lists and dicts.
 
-    Of the outputs of language models only ``logits`` count, as in PyTorch. None without a tensor.
+    Of a language model's outputs only ``logits`` count, as in PyTorch. None if there is no tensor.
 
     >>> reduce_to_scalar_loss([torch.ones(3), torch.zeros(2)])
     tensor(0.5000)
@@ -193,7 +193,7 @@ def reduce_to_scalar_loss(output: Any) -> torch.Tensor | None:
 
 
 def clone_inputs_retaining_gradness(inputs: Iterable[Any]) -> list[Any]:
-    """Copies that share memory and require grad as the inputs do.
+    """Copies that alias each other and require grad the way the inputs do.
 
     >>> [copy] = clone_inputs_retaining_gradness([x])
     """
@@ -227,7 +227,7 @@ def _text(graph: Any) -> str:
 
 
 def _program(program: Callable[..., Any]) -> Callable[..., Any]:
-    """The program as a function of its inputs that returns what C++ can hold."""
+    """The program as a function of its inputs that returns what C++ can represent."""
 
     def call(*inputs: Any) -> Any:
         if getattr(program, "_boxed_call", False):
@@ -265,7 +265,7 @@ def _plain_numpy(value: Any) -> Any:
 
 
 def _relaxed(value: Any, other: Any) -> Any:
-    """A numpy scalar as a Python number beside what is none."""
+    """A numpy scalar as a Python number if the other value is not a numpy scalar."""
 
     def is_scalar(candidate: Any) -> bool:
         kind = type(candidate)

@@ -4,8 +4,8 @@
 
 Each FD is an inherited, connected socket; docs/toolbox.md has the protocol. Run by its path instead
 of with ``-m``, the server does not load Assay's extension first and is ready a second earlier.
-``TORCHINDUCTOR_CACHE_DIR`` is where trials keep their kernels: a directory of the reduction's own,
-else a temporary one.
+Trials keep their kernels in ``TORCHINDUCTOR_CACHE_DIR``: a directory of the reduction, or else a
+temporary one.
 """
 
 from __future__ import annotations

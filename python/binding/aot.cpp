@@ -23,7 +23,7 @@ namespace {
 autograd::Partitioner partitioner_named(const std::string& name) {
   if (name == "default") return &autograd::partition_default;
   if (name == "min_cut") return &autograd::partition_min_cut;
-  throw UserError("unknown partitioner '" + name + "'", "there are: default, min_cut");
+  throw UserError("unknown partitioner '" + name + "'", "the partitioners are: default, min_cut");
 }
 
 // What tracing found out, for assay.aot.trace.

@@ -54,7 +54,7 @@ bool is_held_elsewhere(const at::Tensor& tensor) {
   return tensor.use_count() > 2 || Py_REFCNT(object) > 1;
 }
 
-// Calls a Python function; what assay.aot refuses in Python is refused here.
+// Calls a Python function; what assay.aot rejects in Python is rejected here.
 py::object call(const py::function& function, const py::tuple& arguments) {
   try {
     return function(*arguments);

@@ -136,7 +136,7 @@ class RunnerHandle {
 // Every failure is an `Error`, and also what Python code would catch for its kind.
 void add_exceptions(py::module_& module) {
   const py::object error = py::reinterpret_steal<py::object>(PyErr_NewExceptionWithDoc(
-      "assay._C.Error", "The base of all exceptions of Assay's.", PyExc_Exception, nullptr));
+      "assay._C.Error", "Base class of all Assay exceptions.", PyExc_Exception, nullptr));
   module.attr("Error") = error;
   const auto bases = [&](PyObject* kind) {
     return py::make_tuple(error, py::reinterpret_borrow<py::object>(kind));

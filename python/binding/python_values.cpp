@@ -32,7 +32,8 @@ Value dict_from(py::handle object) {
   Value made;
   made.kind = Kind::dict;
   for (auto [key, item] : py::reinterpret_borrow<py::dict>(object)) {
-    if (!PyUnicode_Check(key.ptr())) throw UserError("the keys of a dict in a graph are strings");
+    if (!PyUnicode_Check(key.ptr()))
+      throw UserError("the keys of a dict in a graph must be strings");
     made.keys.push_back(py::cast<std::string>(key));
     made.items.push_back(from_python(item));
   }

@@ -41,7 +41,8 @@ at::Tensor from_values(const graph::TensorAttribute& attribute) {
           .leaf.toTensor();
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const Value number = constant_value(numbers[i]);
-    if (!number.is_number()) throw UserError("a tensor constant holds something else than numbers");
+    if (!number.is_number())
+      throw UserError("a tensor constant contains something other than numbers");
     const at::Tensor element =
         call("aten::select",
              {{c10::IValue(flat), c10::IValue(0), c10::IValue(static_cast<std::int64_t>(i))}, {}})

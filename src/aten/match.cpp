@@ -168,7 +168,7 @@ Match match_overload(std::span<const c10::OperatorHandle> candidates, const Argu
     if (!best) reasons += "\n    " + schema_text(candidate) + "\n      " + why;
   }
   if (!best) {
-    throw UserError("the arguments of '" + call + "' fit no schema of the operator:" + reasons);
+    throw UserError("the arguments of '" + call + "' match no schema of the operator:" + reasons);
   }
   return std::move(*best);
 }

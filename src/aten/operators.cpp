@@ -121,7 +121,7 @@ std::vector<c10::OperatorHandle> overloads(const std::string& qualified_name) {
 
 void check_is_harmless(const c10::OperatorHandle& op) {
   if (operator_record(op).opens_files) {
-    throw UserError("a graph file may not run " + python_name(op) + ": it opens a file",
+    throw UserError("a graph file is not allowed to call " + python_name(op) + ": it opens a file",
                     "make the tensor an input instead");
   }
 }
@@ -153,7 +153,7 @@ UserError unknown_operator(const std::string& target) {
   for (const std::string& name : base::nearest_names(target, OperatorTable::instance().names())) {
     hint += (hint.empty() ? "did you mean " : ", ") + name;
   }
-  if (hint.empty()) hint = "a custom operator is known only where its library is loaded";
+  if (hint.empty()) hint = "a custom operator is available only if its library is loaded";
   return UserError("unknown operator '" + target.substr(0, 200) + "'", hint);
 }
 

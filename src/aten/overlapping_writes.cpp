@@ -135,18 +135,18 @@ void refuse_operand(const c10::OperatorHandle& op, const Tensor& written) {
       return;
     case WrittenThrough::shared_elements:
       throw TraceError(python_name(op) +
-                           " writes in place through a tensor whose elements share memory, which "
-                           "a functional graph cannot do as eager does" +
+                           " mutates a tensor whose elements overlap in memory, which a "
+                           "functional graph cannot do the way eager does" +
                            where(),
-                       "write to a clone() of it, or run this part with backend \"eager\"");
+                       "mutate a clone() of it, or run this part with backend \"eager\"");
     case WrittenThrough::windows_with_gaps:
       throw TraceError(python_name(op) +
-                           " writes in place through unfold() with elements between its windows" +
+                           " mutates a tensor through unfold() with gaps between its windows" +
                            where(),
                        "slice the tensor instead");
     case WrittenThrough::view_by_strides:
       throw TraceError(
-          python_name(op) + " writes in place through as_strided() of a view" + where(),
+          python_name(op) + " mutates a tensor through as_strided() of a view" + where(),
           "use other view operators, or as_strided() of the whole tensor");
   }
 }
@@ -159,18 +159,15 @@ void refuse_out(const c10::OperatorHandle& op, const Tensor& written) {
   for (const auto& step : functional::unsafeGetFunctionalWrapper(written)->view_metas()) {
     const std::string_view type = typeid(*step).name();
     if (!type.ends_with("view_ViewMetaE")) continue;
-    throw TraceError(python_name(op) +
-                         " writes its out= argument through a view that is not "
-                         "contiguous" +
-                         where(),
-                     "copy_() the result to that view instead");
+    throw TraceError(
+        python_name(op) + " writes to an out= argument that is a non-contiguous view" + where(),
+        "copy_() the result to that view instead");
   }
 }
 
 TraceError viewed_by_offset(const c10::OperatorHandle& op) {
   return TraceError(python_name(op) +
-                        " is about an input that is written to in place and viewed by its offset "
-                        "in the storage" +
+                        " views an input by its storage offset, and the input is also mutated" +
                         where(),
                     "call as_strided() without an offset, or slice the input");
 }
@@ -199,10 +196,9 @@ void OverlappingWrites::refuse(const c10::OperatorHandle& op, const Stack& stack
           may_share_elements(op, written, other)) {
         continue;
       }
-      throw TraceError(python_name(op) +
-                           " writes in place to memory that overlaps another of its arguments" +
-                           where(),
-                       "pass a clone() of that argument, or run this part with backend \"eager\"");
+      throw TraceError(
+          python_name(op) + " mutates memory that overlaps another of its arguments" + where(),
+          "pass a clone() of that argument, or run this part with backend \"eager\"");
     }
   }
 }

@@ -242,8 +242,8 @@ class Planner {
     if (const auto* missing = std::get_if<graph::MissingSubgraph>(&attribute.value)) {
       return UserError("the body of the subgraph '" + attribute.name +
                            "' is not in the file: stock PyTorch wrote '" + missing->text + "'",
-                       "reproduce the branch alone, or capture the program with Assay, whose files "
-                       "contain subgraphs");
+                       "reproduce the branch on its own, or capture the program with Assay, whose "
+                       "files contain subgraphs");
     }
     return UserError("the module '" + attribute.name + "' needs a Python process",
                      "only tensors and subgraphs can be attributes of a graph that runs without "

@@ -97,12 +97,12 @@ class FunctionCapture {
                        "seed it outside of the compiled function");
     }
     if (leaves_grad_mode != grad_mode) {
-      throw TraceError("the program leaves gradients switched otherwise than it found them",
+      throw TraceError("the program changes grad mode and does not restore it",
                        "use a guard (torch::NoGradGuard) inside the program");
     }
     if (autocast_.is_inside()) {
-      throw TraceError("the program leaves autocast switched otherwise than it found it",
-                       "leave its regions before returning");
+      throw TraceError("the program changes autocast and does not restore it",
+                       "exit autocast regions before returning");
     }
     refuse_custom_functions(with_changed(result, copies), histories_);
     record_modes();
@@ -225,13 +225,13 @@ class FunctionCapture {
       bind(tensor, node);
       return node;
     }
-    throw TraceError("the program made a tensor out of the memory of another without an operator" +
+    throw TraceError("the program created a tensor on the memory of another without an operator" +
                          describe_stack(),
                      "use view operators");
   }
 
   Node& add_capture(const Tensor& tensor) {
-    check_supported(tensor, "a tensor the program uses without being given it");
+    check_supported(tensor, "a tensor that the program uses but does not take as an input");
     std::optional<graph::Graph::InsertBefore> before;
     if (Node* call = first_call()) before.emplace(*captured_.graph, *call);
     Node& node =
@@ -333,7 +333,7 @@ class FunctionCapture {
     const std::string& name = op.operator_name().name;
     if (name == "aten::_backward" || name == "aten::backward") throw backward_inside();
     if (name == "aten::detach_" && stack[0].isTensor() && stack[0].toTensor().requires_grad()) {
-      throw TraceError("the program calls detach_()", "use detach(), which gives another tensor");
+      throw TraceError("the program calls detach_()", "use detach(), which returns a new tensor");
     }
     RefuseValueReadsScope::check(op, stack);
   }
@@ -346,15 +346,15 @@ class FunctionCapture {
           !tensor.is_quantized()) {
         continue;
       }
-      throw TraceError(python_name(op) + " gives a tensor that is not a dense one on the CPU",
+      throw TraceError(python_name(op) + " returns a tensor that is not a dense CPU tensor",
                        "do this part outside of the compiled function");
     }
   }
 
   static TraceError backward_inside() {
     return TraceError(
-        "the program calls backward(), which writes gradients where a graph cannot "
-        "see it",
+        "the program calls backward(), which accumulates gradients outside of the "
+        "graph",
         "return the loss and call backward() on it outside");
   }
 

@@ -60,7 +60,7 @@ void refuse_custom_functions(const Value& result,
     if (!seen.insert(node).second) continue;
     if (is_custom_function(*node)) {
       throw TraceError("the program uses the custom autograd function '" + node->name() +
-                           "', whose backward cannot be seen by a graph",
+                           "', whose backward a graph cannot record",
                        "call it outside of the compiled function");
     }
     for (const auto& edge : node->next_edges()) todo.push_back(edge.function.get());

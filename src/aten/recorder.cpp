@@ -83,8 +83,8 @@ void Recorder::replace_value(const at::Tensor& tensor, const at::Tensor& value, 
     if (other == impl(tensor) || !entry.tensor.has_storage()) continue;
     if (entry.tensor.storage().is_alias_of(storage) && entry.tensor.numel() != 0) {
       throw TraceError(
-          "a tensor is changed in place that was not passed as an input, and that "
-          "shares its memory with another tensor of the program",
+          "the program mutates a tensor that was not passed as an input and that "
+          "aliases another tensor of the program",
           "pass it as an input");
     }
   }
@@ -134,7 +134,7 @@ void Recorder::add_results(Node& call, const Stack& results) {
   for (const c10::IValue& result : results) {
     if (result.isTensor() && result.toTensor().defined() &&
         result.toTensor().layout() != c10::kStrided) {
-      throw TraceError(call.target().name() + " gives a sparse tensor, which graphs cannot hold",
+      throw TraceError(call.target().name() + " returns a sparse tensor, which graphs cannot hold",
                        "use dense tensors, e.g. sparse=False in an embedding");
     }
   }
@@ -181,7 +181,7 @@ void Recorder::record_in_place(const c10::OperatorHandle& op, c10::DispatchKeySe
   const bool is_simple = operator_record(op).is_in_place && functional && stack[0].isTensor() &&
                          functional->schema().arguments().size() == schema.arguments().size();
   if (!is_simple) {
-    throw TraceError(python_name(op) + " changes a tensor that was not passed as an input",
+    throw TraceError(python_name(op) + " mutates a tensor that was not passed as an input",
                      "pass it as an input");
   }
   const at::Tensor changed = stack[0].toTensor();
@@ -208,8 +208,8 @@ void Recorder::record_statistics(const c10::OperatorHandle& op, c10::DispatchKey
   }
   if (!is_batch_norm || !is_given(3) || !is_given(4)) {
     throw TraceError(python_name(op) +
-                         " updates running statistics in place, which a graph of "
-                         "this operator cannot hold",
+                         " updates running statistics in place, which is not supported for this "
+                         "operator",
                      "use torch.nn.functional.batch_norm");
   }
   static const c10::OperatorHandle functional = c10::Dispatcher::singleton().findSchemaOrThrow(

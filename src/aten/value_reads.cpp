@@ -38,7 +38,7 @@ void refuse_value_read(const c10::OperatorHandle& op, const std::vector<c10::IVa
                      "), which would be baked into the graph";
   if (sizes) {
     what = "the size of the result of " + python_name(op) +
-           " depends on the values of its arguments, so that the graph would hold for these only";
+           " depends on the values of its arguments, so the graph would be valid for these only";
   }
   if (where) what += where();
   throw TraceError(std::move(what),

@@ -33,7 +33,7 @@ void check_options(const Backend& backend, const BackendOptions& options) {
     }
     if (found->default_value.index() != value.index()) {
       constexpr std::array kTypes = {"a bool", "an integer", "a float", "a string"};
-      throw UserError("the option '" + name + "' of the backend '" + backend.name + "' is " +
+      throw UserError("the option '" + name + "' of the backend '" + backend.name + "' must be " +
                       kTypes.at(found->default_value.index()) + ", found " +
                       kTypes.at(value.index()));
     }

@@ -66,9 +66,8 @@ struct Snapshot {
 [[noreturn]] void report(const c10::OperatorHandle& op, std::size_t argument,
                          const std::string& what) {
   throw std::runtime_error("the operator " + toString(op.operator_name()) +
-                           " does not do what its "
-                           "schema says: " +
-                           what + " the argument '" + op.schema().arguments()[argument].name() +
+                           " violates its schema: " + what + " the argument '" +
+                           op.schema().arguments()[argument].name() +
                            "'\n  schema: " + toString(op.schema()));
 }
 
@@ -85,7 +84,7 @@ void check_call(const c10::OperatorHandle& op, Stack& stack, const std::function
       return other.is_written && other.storage.is_alias_of(argument.storage);
     });
     if (!shares_written_memory && argument.has_changed()) {
-      report(op, argument.argument, "it changed, without declaring so,");
+      report(op, argument.argument, "undeclared mutation of");
     }
   }
   if (record.view == aten::View::always && !record.declares_view) return;
@@ -102,7 +101,7 @@ void check_call(const c10::OperatorHandle& op, Stack& stack, const std::function
         });
         if (!is_declared) {
           report(op, argument.argument,
-                 "result " + std::to_string(i) + " shares memory, without declaring so, with");
+                 "result " + std::to_string(i) + " is an undeclared alias of");
         }
       }
     }

@@ -130,7 +130,7 @@ int take_percent(std::string_view& text) {
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), percent);
   if (colon == std::string_view::npos || error != std::errc() ||
       end != digits.data() + digits.size() || percent < 0 || percent > 100) {
-    throw UserError("'" + digits + "%' is not a share of the calls, 0% to 100%",
+    throw UserError("'" + digits + "%' is not a percentage of the calls, 0% to 100%",
                     "for example relu:abort:50%");
   }
   text = text.substr(0, colon);
@@ -156,7 +156,7 @@ Fault parse_fault(std::string_view text) {
   }
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos || colon == 0) {
-    throw UserError("a fault is written OPERATOR:KIND, found '" + std::string(text) + "'",
+    throw UserError("expected a fault as OPERATOR:KIND, found '" + std::string(text) + "'",
                     "for example relu:runtime_error; the kinds are " + list);
   }
   const std::string_view wanted = text.substr(colon + 1);
@@ -167,7 +167,7 @@ Fault parse_fault(std::string_view text) {
   }
   const auto nearest = base::nearest_names(wanted, names, 1);
   throw UserError(
-      "unknown kind of fault '" + std::string(wanted) + "'",
+      "unknown fault kind '" + std::string(wanted) + "'",
       (nearest.empty() ? "" : "did you mean " + nearest[0] + "? ") + "the kinds are " + list);
 }
 

@@ -13,7 +13,7 @@ namespace {
 const graph::RegisterPass registered(
     {.name = "lower",
      .room = "backends",
-     .description = "makes a captured graph a graph of operators, before autograd",
+     .description = "lowers a captured graph to operators, before autograd",
      .is_required = true});
 
 }  // namespace

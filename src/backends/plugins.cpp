@@ -13,7 +13,7 @@ void load_plugins(const std::vector<std::string>& files) {
     if (dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL) != nullptr) continue;  // stays for good
     const char* reason = dlerror();
     throw UserError("the plug-in '" + file + "' cannot be loaded: " +
-                        (reason == nullptr ? "the loader gives no reason" : reason),
+                        (reason == nullptr ? "the loader reports no reason" : reason),
                     "a plug-in is a shared library that calls assay::register_backend when it is "
                     "loaded, built against this libassay and libtorch");
   }

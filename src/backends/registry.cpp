@@ -45,8 +45,8 @@ void register_backend(Backend backend) {
   Registry& known = registry();
   const std::unique_lock lock(known.mutex);
   if (find_in(known.all, backend.name) != nullptr) {
-    throw UserError("there is a backend '" + backend.name + "' already",
-                    "register it under another name");
+    throw UserError("the backend '" + backend.name + "' is already registered",
+                    "use a different name");
   }
   known.all.push_back(std::make_shared<const Backend>(std::move(backend)));
 }

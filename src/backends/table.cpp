@@ -50,18 +50,18 @@ Backend on_halves(std::string name, std::string description, Compiler compile) {
 
 std::vector<Backend> own_backends() {
   return {
-      on_captured("eager", "run the captured graph as it is", &compile_eager),
+      on_captured("eager", "run the captured graph unchanged", &compile_eager),
       on_captured("eager_noexcept",
                   "eager, for graphs that must not raise: an exception is the backend's failure",
                   &compile_eager_noexcept),
       on_captured("pre_dispatch_eager",
-                  "print the graph of operators before autograd, and run that",
+                  "lower to operators before autograd, print that graph and run it",
                   &compile_pre_dispatch_eager),
       on_captured(
           "eager_debug",
-          "eager, and check that every operator writes and aliases only what its schema says",
+          "eager, and check that every operator mutates and aliases only what its schema declares",
           &compile_eager_debug),
-      on_captured("ts", "run the graph of operators with TorchScript's executor", &compile_ts),
+      on_captured("ts", "lower to operators and run them with TorchScript's executor", &compile_ts),
       on_halves("aot_eager",
                 "differentiate ahead of time, then run forward and backward operator by operator",
                 &compile_aot_eager),
@@ -73,25 +73,25 @@ std::vector<Backend> own_backends() {
       on_halves("aot_ts",
                 "differentiate ahead of time, then run both halves with TorchScript's executor",
                 &compile_aot_ts),
-      on_halves("aot_eager_decomp_partition",
-                "aot_eager with decompositions and the min-cut partitioner, as before kernels",
-                &compile_aot_eager_decomp_partition),
+      on_halves(
+          "aot_eager_decomp_partition",
+          "aot_eager with decompositions and the min-cut partitioner, as a kernel compiler gets it",
+          &compile_aot_eager_decomp_partition),
       on_halves("aot_eager_decomp_partition_with_mode",
                 "aot_eager_decomp_partition that logs every operator (TORCH_LOGS=+backends)",
                 &compile_aot_eager_decomp_partition_with_mode),
       on_halves("aot_eager_decomp_partition_crossref",
-                "aot_eager_decomp_partition that compares every value's dtype, sizes and strides "
-                "with the "
-                "graph's",
+                "aot_eager_decomp_partition that checks every value's dtype, sizes and strides "
+                "against the graph",
                 &compile_aot_eager_decomp_partition_crossref),
-      on_captured("relu_compile_error_TESTING_ONLY", "eager that refuses graphs with a relu",
+      on_captured("relu_compile_error_TESTING_ONLY", "eager, but rejects graphs that call relu",
                   &compile_relu_compile_error, "testing"),
-      on_captured("relu_runtime_error_TESTING_ONLY", "eager whose relu raises",
+      on_captured("relu_runtime_error_TESTING_ONLY", "eager, but relu raises",
                   &compile_relu_runtime_error, "testing"),
-      on_captured("relu_accuracy_error_TESTING_ONLY", "eager whose relu gives wrong numbers",
+      on_captured("relu_accuracy_error_TESTING_ONLY", "eager, but relu returns wrong values",
                   &compile_relu_accuracy_error, "testing"),
       on_captured("non_leaf_compile_error_TESTING_ONLY",
-                  "eager that refuses inputs which require grad and are results of a computation",
+                  "eager, but rejects inputs that require grad and are not leaves",
                   &compile_non_leaf_compile_error, "testing"),
   };
 }

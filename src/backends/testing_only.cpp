@@ -42,10 +42,10 @@ CompiledPointer compile_non_leaf_compile_error(const CompileRequest& request) {
     if (!input.isTensor() || !input.toTensor().defined()) continue;
     const at::Tensor& tensor = input.toTensor();
     if (tensor.requires_grad() && !tensor.is_leaf()) {
-      throw BackendError(request.context->backend,
-                         "the input '" + placeholders[i]->name() +
-                             "' requires grad and is the result of a computation",
-                         placeholders[i]->name());
+      throw BackendError(
+          request.context->backend,
+          "the input '" + placeholders[i]->name() + "' requires grad and is not a leaf",
+          placeholders[i]->name());
     }
   }
   return compile_eager(request);

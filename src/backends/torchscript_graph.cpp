@@ -67,14 +67,14 @@ class Converter {
  private:
   [[noreturn]] void refuse(const Node& node, const std::string& why) const {
     throw BackendError(backend_,
-                       "node '" + node.name() + "' cannot be TorchScript: " + why + "\n  in " +
-                           node.name() + " = " + graph::print_call(node),
+                       "node '" + node.name() + "' cannot be converted to TorchScript: " + why +
+                           "\n  in " + node.name() + " = " + graph::print_call(node),
                        node.name(), node.meta.provenance);
   }
 
   jit::Value* one_value(const Node& node, const Node& user) const {
     const auto& values = values_.at(&node);
-    if (values.size() != 1) refuse(user, "it uses several results at once");
+    if (values.size() != 1) refuse(user, "it uses several results as one value");
     return values[0];
   }
 
@@ -87,18 +87,19 @@ class Converter {
     } else if (const auto op = aten::find_operator(node.target())) {
       convert_operator(node, *op);
     } else {
-      refuse(node, "it is no call of an operator");
+      refuse(node, "it is not an operator call");
     }
   }
 
   jit::Value* item(const Node& node) {
     const Node* container = node.args()[0].node();
     const auto* index = node.args()[1].get_if<std::int64_t>();
-    if (container == nullptr || index == nullptr) refuse(node, "an item is taken by its number");
+    if (container == nullptr || index == nullptr)
+      refuse(node, "the index of an item must be an integer constant");
     const auto& values = values_.at(container);
     if (values.size() > 1) {
       const auto count = static_cast<std::int64_t>(values.size());
-      if (*index < -count || *index >= count) refuse(node, "there are not that many results");
+      if (*index < -count || *index >= count) refuse(node, "the index is out of range");
       return values[static_cast<std::size_t>(*index < 0 ? *index + count : *index)];
     }
     jit::Value* at = made_.graph->insertConstant(*index);
@@ -144,10 +145,10 @@ class Converter {
   // TorchScript chooses an operator by name and types; it must be the one that the graph names.
   void check_overload(const Node& node, const jit::Node& made, const c10::FunctionSchema& schema) {
     const c10::FunctionSchema* found = made.maybeSchema();
-    if (found == nullptr) refuse(node, "it has no operator for these types");
+    if (found == nullptr) refuse(node, "TorchScript has no operator for these types");
     if (found->overload_name() != schema.overload_name()) {
-      refuse(node, "it would call the overload '" + found->overload_name() + "' instead of '" +
-                       schema.overload_name() + "'");
+      refuse(node, "TorchScript would call the overload '" + found->overload_name() +
+                       "' instead of '" + schema.overload_name() + "'");
     }
   }
 
@@ -170,7 +171,7 @@ class Converter {
     int cost = 0;
     const auto converted = aten::convert(aten::constant_value(argument), schema, position, cost);
     if (!converted) {
-      refuse(node, "the argument '" + schema.arguments()[position].name() + "' does not fit");
+      refuse(node, "the argument '" + schema.arguments()[position].name() + "' has the wrong type");
     }
     return constant(node, schema, position, *converted);
   }
@@ -193,7 +194,7 @@ class Converter {
                                                       "aten::ne",           "aten::masked_fill",
                                                       "aten::masked_fill_", "aten::constant_pad_nd",
                                                       "aten::scalar_tensor"};
-    if (!kAlike.contains(schema.name())) refuse(node, "its number is a bool");
+    if (!kAlike.contains(schema.name())) refuse(node, "a bool is passed as a number");
     return made_.graph->insertConstant(static_cast<std::int64_t>(value.toBool()));
   }
 

@@ -21,7 +21,7 @@ using sandbox::Verdict;
 void print_node(const repro::ReproFile& file, const sandbox::Outcome& outcome) {
   const sandbox::Report& report = outcome.report;
   const graph::Node* node = file.graph->find(report.node);
-  std::printf("%s is the first wrong call\n", bold(report.node).c_str());
+  std::printf("%s is the first call with a wrong result\n", bold(report.node).c_str());
   std::printf("  %s\n", report.message.c_str());
   if (node == nullptr) return;
   for (const graph::StackFrame& frame : node->meta.stack) {
@@ -62,7 +62,7 @@ int analyze(AnalyzeCommand command) {
   } else if (signature.verdict == Verdict::accuracy) {
     print_node(file, outcome);
   } else if (signature.verdict == Verdict::passed) {
-    std::printf("every call alone gives what eager gives\n");
+    std::printf("every call on its own matches eager\n");
   } else {
     std::printf("%s\n", sandbox::describe(signature).c_str());
   }

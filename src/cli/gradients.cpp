@@ -40,7 +40,7 @@ NamedGradients run_backward(const aten::Value& results, const std::vector<aten::
   collect(results, sum);
   if (!sum.defined()) {
     throw UserError("--backward: no floating-point result of the graph requires grad",
-                    "an input must require grad, and the file must be from before autograd");
+                    "an input must require grad, and the file must be captured before autograd");
   }
   sum.backward();
   NamedGradients gradients;

@@ -50,26 +50,26 @@ sandbox::Trial make_trial(const RunCommand& command, const repro::ReproFile& fil
   return trial;
 }
 
-// What only a run in this process can do is not left out silently.
-void refuse_options(const RunCommand& command) {
-  const auto refuse = [](bool is_given, const char* option) {
+// What only a run in this process can do is an error, not silently ignored.
+void reject_options(const RunCommand& command) {
+  const auto reject = [](bool is_given, const char* option) {
     if (is_given) {
-      throw UserError(std::string(option) + " has no meaning for an isolated run",
+      throw UserError(std::string(option) + " is not supported in an isolated run",
                       "leave out --isolated, --accuracy and --stack torch, or leave out " +
                           std::string(option));
     }
   };
-  refuse(command.repeat != 1, "--repeat");
-  refuse(command.backward, "--backward");
-  refuse(command.output.has_value(), "--output");
+  reject(command.repeat != 1, "--repeat");
+  reject(command.backward, "--backward");
+  reject(command.output.has_value(), "--output");
   if (command.stack == "torch" && command.inject) {
-    throw UserError("--inject gives faults to Assay's backends only",
-                    "stock has backends with a fault of their own, such as "
+    throw UserError("--inject works only with Assay's backends",
+                    "stock PyTorch has backends with a built-in fault, such as "
                     "relu_compile_error_TESTING_ONLY");
   }
 }
 
-// A file that names no data means its inputs to be made up.
+// A file that names no data asks for synthesized inputs.
 void say_what_is_missing(const repro::ReproFile& file, const RunCommand& command) {
   if (!file.save_directory && !command.save_directory) return;
   const repro::Inputs inputs = repro::load_inputs(file, {command.seed, command.save_directory});
@@ -123,24 +123,24 @@ void print_verdict(const RunCommand& command, const Signature& signature, const 
     (void)std::fprintf(stderr, "%s", outcome.output.c_str());
     const std::string& left_out = outcome.report.not_compared;
     std::printf("%s %s in %.2f s%s\n", command.backend.c_str(),
-                command.accuracy ? "gives what eager gives" : "runs", outcome.seconds,
+                command.accuracy ? "matches eager" : "runs", outcome.seconds,
                 left_out.empty() ? "" : ("; " + left_out).c_str());
     return;
   }
   if (signature.verdict == Verdict::invalid) {
     (void)std::fprintf(stderr, "%s", outcome.output.c_str());
-    std::printf("Eager itself failed, so this is no fault of the compiler:\n  %s\n",
+    std::printf("Eager itself fails, so this is not a compiler bug:\n  %s\n",
                 outcome.report.message.c_str());
     return;
   }
   std::printf("%s %s\n", bold("failed:").c_str(), sandbox::describe(signature).c_str());
   if (!outcome.report.message.empty()) std::printf("  %s\n", outcome.report.message.c_str());
   if (needs_threads) {
-    std::printf("it needs threads: it fails with %d, and not with one\n", command.threads);
+    std::printf("it needs threads: it fails with %d, but not with one\n", command.threads);
   }
   const std::size_t skipped = outcome.output.size() - std::min(outcome.output.size(), kShown);
   if (!outcome.output.empty()) {
-    std::printf("what it printed last:\n%s\n", outcome.output.c_str() + skipped);
+    std::printf("its last output:\n%s\n", outcome.output.c_str() + skipped);
   }
 }
 
@@ -151,7 +151,7 @@ int run_isolated(RunCommand command) {
   const bool is_stock = command.stack == "torch";
   const repro::ReproFile file = repro::read_repro_file(command.file);
   command.backend = choose_backend(command.backend, file, command.stack);
-  refuse_options(command);
+  reject_options(command);
   sandbox::Trial trial = make_trial(command, file);
   const std::filesystem::path scratch =
       std::filesystem::temp_directory_path() / ("assay_run_" + std::to_string(getpid()));

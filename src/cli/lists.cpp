@@ -46,7 +46,7 @@ int passes(bool json) {
   } else {
     std::printf("%s", table(rows).c_str());
     std::printf(
-        "\nASSAY_DISABLE_PASSES=a,b switches passes off that are not required; ASSAY_PASS_LIMIT=N "
+        "\nASSAY_DISABLE_PASSES=a,b turns off passes that are not required; ASSAY_PASS_LIMIT=N "
         "stops after N rewrites.\n");
   }
   return 0;
@@ -76,14 +76,15 @@ int backends(bool json) {
   } else {
     std::printf("%s", table(rows).c_str());
     std::printf(
-        "\n--inject relu:runtime_error (or ASSAY_INJECT_FAULT) gives any of them a fault.\n");
+        "\n--inject relu:runtime_error (or ASSAY_INJECT_FAULT) injects a fault into any of "
+        "them.\n");
   }
   return 0;
 }
 
 int decompositions(bool json) {
   auto list = nlohmann::json::array();
-  std::vector<std::vector<std::string>> rows = {{"operator", "made of"}};
+  std::vector<std::vector<std::string>> rows = {{"operator", "decomposed into"}};
   for (const autograd::Decomposition& row : autograd::decompositions()) {
     list.push_back({{"operator", row.op}, {"into", row.into}});
     rows.push_back({std::string(row.op), std::string(row.into)});

@@ -29,7 +29,7 @@ constexpr const char* kExamples = R"(examples:
   assay show minifier_launcher.py       what is in a graph file
   assay show repro.py --dot | dot -Tsvg > graph.svg
   TORCH_LOGS="graph_code" assay run repro.py
-exit codes: 0 fine, 1 the program under test fails, 2 bad usage or bad file, 3 a bug in Assay)";
+exit codes: 0 success, 1 the program under test fails, 2 bad usage or bad file, 3 a bug in Assay)";
 
 struct Options {
   cli::RunCommand run;
@@ -52,12 +52,12 @@ CLI::App* add_run(CLI::App& app, Options& options) {
                   "repro.py, minifier_launcher.py, fx_graph_runnable.py, ...")
       ->required();
   run->add_option("--backend", options.run.backend,
-                  "What runs the graph; `assay backends` lists them")
+                  "The backend that runs the graph; `assay backends` lists them")
       ->capture_default_str();
   run->add_flag("--backward", options.run.backward,
                 "Also run backward from the sum of the results, and show the inputs' gradients");
   run->add_option("--inject", options.inject,
-                  "Give the backend a fault, OPERATOR:KIND, e.g. relu:accuracy; the kinds are\n"
+                  "Inject a fault, OPERATOR:KIND, e.g. relu:accuracy; the kinds are\n"
                   "compile_error, runtime_error, accuracy, nan, segfault, abort, hang, oom;\n"
                   "relu:accuracy:threads happens only with more than one thread");
   run->add_option("--threads", options.run.threads, "Threads inside operators")
@@ -65,10 +65,10 @@ CLI::App* add_run(CLI::App& app, Options& options) {
   run->add_option("--repeat", options.run.repeat, "Run this many times and time each")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
-  run->add_option("--seed", options.run.seed, "Seed for made-up inputs and random operators")
+  run->add_option("--seed", options.run.seed, "Seed for synthesized inputs and random operators")
       ->capture_default_str();
   run->add_option("--save-dir", options.save_directory,
-                  "Where the inputs' storages are, instead of where the file says");
+                  "Directory of the inputs' storages, instead of the one in the file");
   run->add_option("--output", options.output, "Save the results here, for torch.load");
   run->add_flag("--accuracy", options.run.accuracy,
                 "Compare with eager and its float64 reference; implies --isolated");
@@ -76,13 +76,13 @@ CLI::App* add_run(CLI::App& app, Options& options) {
                 "With --accuracy: compare floating-point results only")
       ->needs("--accuracy");
   run->add_flag("--isolated", options.run.isolated,
-                "Run in a process of its own, within limits, and say how it ends");
+                "Run in a separate process with limits, and report how it ends");
   run->add_option("--stack", options.run.stack,
-                  "Whose backend: assay or torch; torch implies --isolated")
+                  "The stack of the backend: assay or torch; torch implies --isolated")
       ->check(CLI::IsMember({"assay", "torch"}))
       ->capture_default_str();
-  run->add_flag("--autocast", options.run.autocast, "Isolated: with autocast on");
-  run->add_option("--timeout", options.run.timeout, "Isolated: seconds that it may take")
+  run->add_flag("--autocast", options.run.autocast, "Isolated: enable autocast");
+  run->add_option("--timeout", options.run.timeout, "Isolated: time limit in seconds")
       ->check(CLI::PositiveNumber);
   run->add_flag("--trust", options.run.trust,
                 "With --stack torch: execute the Python lines before the file's graph");
@@ -92,46 +92,47 @@ CLI::App* add_run(CLI::App& app, Options& options) {
 
 CLI::App* add_reduce(CLI::App& app, Options& options) {
   cli::ReduceCommand& command = options.reduce;
-  CLI::App* reduce =
-      app.add_subcommand("reduce", "Find the smallest program that fails as a graph file does");
+  CLI::App* reduce = app.add_subcommand(
+      "reduce", "Find the smallest program that fails the same way as a graph file");
   reduce->add_option("FILE", command.file, "repro.py, minifier_launcher.py, ...");
   reduce->add_option("--backend", command.backend,
                      "The compiler under test (default: what the file names, else aot_eager, or "
                      "inductor for torch)");
-  reduce->add_option("--stack", command.stack, "Whose compiler is tested: assay or torch")
+  reduce
+      ->add_option("--stack", command.stack, "The stack of the compiler under test: assay or torch")
       ->check(CLI::IsMember({"assay", "torch"}))
       ->capture_default_str();
   reduce->add_option("--output", command.output,
-                     "Directory for the result and what else is found (default: FILE_reduced)");
+                     "Directory for the result and other findings (default: FILE_reduced)");
   reduce->add_flag("--accuracy", command.accuracy,
-                   "Compare with eager in every trial (by itself: only if nothing else fails)");
+                   "Compare with eager in every trial (default: only if nothing else fails)");
   reduce->add_option("--check", command.check,
-                     "Test candidates with this shell command, given the file's name: 0 passes, "
-                     "125 cannot say, any other exit code is the failure");
-  reduce->add_option("-j,--jobs", command.jobs, "Trials at a time")
+                     "Test candidates with this shell command, which gets the file's name: exit "
+                     "code 0 is a pass, 125 is inconclusive, any other is the failure");
+  reduce->add_option("-j,--jobs", command.jobs, "Number of parallel trials")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
   reduce
       ->add_option("--threads", command.threads,
-                   "Threads inside operators (one if the failure shows with one)")
+                   "Threads inside operators (one if the failure reproduces with one)")
       ->check(CLI::Range(1, 1024));
   reduce
       ->add_option("--timeout", command.timeout,
-                   "Seconds that one trial may take (default: by what eager takes)")
+                   "Time limit of one trial in seconds (default: based on eager's time)")
       ->check(CLI::PositiveNumber);
   reduce->add_option("--memory", command.memory_megabytes,
-                     "Megabytes that one trial may use (default: by what eager uses)");
-  reduce->add_option("--confirmations", command.confirmations, "How often the result is run again")
+                     "Memory limit of one trial in megabytes (default: based on eager's memory)");
+  reduce->add_option("--confirmations", command.confirmations, "How many times to rerun the result")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  reduce->add_option("--seed", command.seed, "Seed for made-up inputs and random operators")
+  reduce->add_option("--seed", command.seed, "Seed for synthesized inputs and random operators")
       ->capture_default_str();
-  reduce->add_option("--inject", command.inject, "Give the backend a fault, as for run");
-  reduce->add_option("--passes", command.passes, "Only these passes, with commas between them")
+  reduce->add_option("--inject", command.inject, "Inject a fault, as for run");
+  reduce->add_option("--passes", command.passes, "Run only these passes, separated by commas")
       ->delimiter(',');
   reduce->add_flag("--only-forward", command.only_forward, "Do not run backward");
   reduce->add_flag("--ignore-non-fp", command.ignore_non_fp, "Compare floating-point results only");
-  reduce->add_flag("--restart", command.restart, "Forget what an earlier, stopped run found out");
+  reduce->add_flag("--restart", command.restart, "Start over instead of resuming an earlier run");
   reduce->add_flag("--keep-passing", command.keep_passing,
                    "Also save the nearest program that does not fail");
   reduce->add_flag("--others", command.others,
@@ -141,20 +142,20 @@ CLI::App* add_reduce(CLI::App& app, Options& options) {
   reduce->add_flag("--list-passes", command.list_passes, "List the passes and stop");
   reduce->add_flag("--json", options.json, "Print one JSON object");
   reduce->footer(
-      "exit codes: 0 reduced; 1 it does not fail, eager fails too, or trials were killed from "
-      "outside; 2 bad usage or bad file; 130 interrupted, the same command goes on");
+      "exit codes: 0 reduced; 1 it does not fail, eager fails too, or trials were killed "
+      "externally; 2 bad usage or bad file; 130 interrupted, the same command resumes");
   return reduce;
 }
 
 CLI::App* add_analyze(CLI::App& app, Options& options) {
   cli::AnalyzeCommand& command = options.analyze;
   CLI::App* analyze =
-      app.add_subcommand("analyze", "Name the first call that a backend computes wrongly");
+      app.add_subcommand("analyze", "Find the first call that a backend computes incorrectly");
   analyze->add_option("FILE", command.file, "A graph file")->required();
   analyze->add_option("--backend", command.backend,
-                      "Makes each call alone (default: what the file names, else aot_eager)");
-  analyze->add_option("--inject", command.inject, "Give the backend a fault, as for run");
-  analyze->add_option("--seed", command.seed, "Seed for made-up inputs and random operators")
+                      "Runs each call on its own (default: what the file names, else aot_eager)");
+  analyze->add_option("--inject", command.inject, "Inject a fault, as for run");
+  analyze->add_option("--seed", command.seed, "Seed for synthesized inputs and random operators")
       ->capture_default_str();
   analyze->add_flag("--json", options.json, "Print one JSON object");
   return analyze;
@@ -162,7 +163,7 @@ CLI::App* add_analyze(CLI::App& app, Options& options) {
 
 CLI::App* add_bundle(CLI::App& app, Options& options) {
   CLI::App* bundle = app.add_subcommand(
-      "bundle", "Put the data of a file's inputs into the file, to send it as one attachment");
+      "bundle", "Embed the input data in a graph file, to send it as one attachment");
   bundle->add_option("FILE", options.bundle.file, "A graph file")->required();
   bundle->add_option("--output", options.bundle.output, "Where to write it (default: print it)");
   return bundle;
@@ -170,15 +171,15 @@ CLI::App* add_bundle(CLI::App& app, Options& options) {
 
 CLI::App* add_show(CLI::App& app, Options& options) {
   CLI::App* show =
-      app.add_subcommand("show", "Summarise a graph file: operators, shapes, largest tensors");
+      app.add_subcommand("show", "Summarize a graph file: operators, shapes, largest tensors");
   show->add_option("FILE", options.show.file, "A graph file")->required();
   auto* forms = show->add_option_group("form");
-  forms->add_flag("--dot", options.show.dot, "Print a picture for Graphviz");
+  forms->add_flag("--dot", options.show.dot, "Print the graph in Graphviz's DOT format");
   forms->add_flag("--code", options.show.code, "Print the graph as a Python program");
   forms->add_flag("--json", options.json, "Print one JSON object");
   forms->require_option(0, 1);
   show->add_flag("!--no-run", options.show.run,
-                 "Do not run the graph to learn shapes that the file leaves out");
+                 "Do not run the graph to infer shapes that the file omits");
   return show;
 }
 
@@ -187,7 +188,7 @@ int report_exception(const Options& options) {
   const assay::aten::FailureDetail failure = assay::aten::describe_exception();
   const bool is_users = failure.blame == assay::aten::FailureDetail::Blame::user;
   std::string text = failure.text;
-  // InternalError asks for a report by itself.
+  // InternalError already asks for a report.
   if (!is_users && failure.type != "InternalError") {
     text = "internal error: " + failure.type + ": " + text +
            "\n  This is a bug in Assay; please report it together with the file you ran.";
@@ -218,7 +219,7 @@ int parse_and_run(int argc, char** argv, Options& options) {
   app.footer(kExamples);
   app.require_subcommand(1);
   app.failure_message(CLI::FailureMessage::simple);
-  app.add_option("--trace", options.trace, "Write a Chrome trace (Perfetto) of what was done");
+  app.add_option("--trace", options.trace, "Write a Chrome trace (Perfetto) of the run");
   app.add_flag("--timings", options.timings, "Print how long each phase took, to stderr");
   app.add_option("--plugin", options.plugins,
                  "Load a shared library that registers backends; also ASSAY_PLUGINS=FILE:FILE")
@@ -229,21 +230,21 @@ int parse_and_run(int argc, char** argv, Options& options) {
   CLI::App* analyze = add_analyze(app, options);
   CLI::App* bundle = add_bundle(app, options);
   CLI::App* show = add_show(app, options);
-  CLI::App* logs = app.add_subcommand("logs", "List what TORCH_LOGS may name");
+  CLI::App* logs = app.add_subcommand("logs", "List the names that TORCH_LOGS accepts");
   logs->add_flag("--json", options.json, "Print one JSON array");
   CLI::App* passes = app.add_subcommand("passes", "List the graph passes");
   passes->add_flag("--json", options.json, "Print one JSON array");
-  CLI::App* backends = app.add_subcommand("backends", "List what can run a graph");
+  CLI::App* backends = app.add_subcommand("backends", "List the backends");
   backends->add_flag("--json", options.json, "Print one JSON array");
   CLI::App* config = app.add_subcommand("config", "List every setting, its value and its origin");
   config->add_flag("--json", options.json, "Print one JSON array");
-  CLI::App* decompositions = app.add_subcommand(
-      "decompositions", "List the operators that are made of simpler ones when compiled");
+  CLI::App* decompositions =
+      app.add_subcommand("decompositions", "List the operators that are decomposed when compiled");
   decompositions->add_flag("--json", options.json, "Print one JSON array");
   try {
     app.parse(argc, argv);
   } catch (const CLI::RequiredError& error) {
-    // CLI11 only says that a command is missing, also when it is misspelt.
+    // CLI11 reports only that a command is missing, even if it is misspelled.
     if (!app.remaining().empty() && app.get_subcommands().empty()) {
       const std::string found = app.remaining().front();
       throw UserError(

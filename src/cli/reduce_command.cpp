@@ -82,21 +82,21 @@ void print_text(const Reduced& result) {
       result.calls, result.calls_before, static_cast<long long>(result.elements),
       static_cast<long long>(result.elements_before), static_cast<long long>(result.trials),
       result.seconds, static_cast<double>(result.trials) / std::max(result.seconds, 1e-3));
-  std::printf("run again, it fails in %d of %d runs%s\n", result.reproduced, result.runs,
-              result.is_flaky() ? ": the fault is flaky" : "");
+  std::printf("rerun, it fails in %d of %d runs%s\n", result.reproduced, result.runs,
+              result.is_flaky() ? ": the failure is flaky" : "");
   if (result.needs_threads) {
-    std::printf("it needs threads: it fails with %d, and not with one\n", result.threads);
+    std::printf("it needs threads: it fails with %d, but not with one\n", result.threads);
   }
   if (result.ignored_non_fp) {
     std::printf("integer and bool results of candidates were not compared\n");
   }
   if (result.killed_trials > 0) {
-    std::printf("%lld trials were killed from outside and repeated\n",
+    std::printf("%lld trials were killed externally and repeated\n",
                 static_cast<long long>(result.killed_trials));
   }
   for (const reduce::OtherFailure& other : result.others) {
-    std::printf("another failure on the way: %s\n  %s\n",
-                sandbox::describe(other.signature).c_str(), shown(other.file).c_str());
+    std::printf("another failure found: %s\n  %s\n", sandbox::describe(other.signature).c_str(),
+                shown(other.file).c_str());
   }
   if (result.passing) {
     std::printf("the nearest program that passes: %s\n", shown(*result.passing).c_str());
@@ -109,7 +109,7 @@ int finish(const ReduceCommand& command, const Reduced& result) {
     (void)std::fprintf(stderr, "note: %s\n", note.c_str());
   }
   if (result.known_verdicts > 0) {
-    (void)std::fprintf(stderr, "went on with %zu verdicts of an earlier run\n",
+    (void)std::fprintf(stderr, "resumed with %zu verdicts from an earlier run\n",
                        result.known_verdicts);
   }
   if (command.json) print_json(result);
@@ -127,13 +127,13 @@ int finish(const ReduceCommand& command, const Reduced& result) {
       return 1;
     case Reduced::Status::eager_fails:
       if (!command.json) {
-        std::printf("Eager itself failed, so this is no fault of the compiler:\n  %s\n",
+        std::printf("Eager itself fails, so this is not a compiler bug:\n  %s\n",
                     result.message.c_str());
       }
       return 1;
     case Reduced::Status::killed:
       if (!command.json) {
-        std::printf("nothing can be found out, and no repro was written: %s\n",
+        std::printf("the reduction is inconclusive, and no repro was written: %s\n",
                     result.message.c_str());
       }
       return 1;
@@ -152,12 +152,12 @@ void on_interrupt(int) {
     say("; the smallest program so far is ");
     say(best_file);
   }
-  say("\nthe same command goes on from here\n");
+  say("\nrun the same command again to resume\n");
   _exit(130);
 }
 
-// What is found so far is on disk, and the same command goes on from there.
-void say_how_to_go_on(const std::filesystem::path& output) {
+// What is found so far is on disk, and the same command resumes from there.
+void say_how_to_resume(const std::filesystem::path& output) {
   best_file = (output / "repro.py").string();
   struct sigaction action {};
   action.sa_handler = &on_interrupt;
@@ -251,14 +251,14 @@ int reduce_file(ReduceCommand command) {
   const bool is_stock = command.stack == "torch" && command.check.empty();
   if (command.check.empty()) command.backend = choose_backend(command.backend, file, command.stack);
   if (is_stock && !command.inject.empty()) {
-    throw UserError("--inject gives faults to Assay's backends only",
-                    "stock has backends with a fault of their own, such as "
+    throw UserError("--inject works only with Assay's backends",
+                    "stock PyTorch has backends with a built-in fault, such as "
                     "relu_compile_error_TESTING_ONLY");
   }
   if (command.output.empty()) command.output = command.file.stem().string() + "_reduced";
   reduce::Options options = make_options(command, file);
   if (is_stock) add_stock_settings(file, command.trust, options.trial);
-  say_how_to_go_on(command.output);
+  say_how_to_resume(command.output);
   sandbox::ServerPool pool(
       is_stock ? start_stock_server(command.output, command.backend) : sandbox::fork_server(),
       command.jobs);

@@ -112,8 +112,8 @@ int run(const RunCommand& command) {
   // Stock PyTorch runs graphs taken after autograd without gradients.
   const bool has_gradients = session.file.stage != repro::Stage::after_aot;
   if (command.backward && !has_gradients) {
-    throw UserError("--backward: this graph was taken after autograd and is run without gradients",
-                    "use a file from before it, e.g. dynamo's minifier_launcher.py");
+    throw UserError("--backward: this graph was captured after autograd and runs without gradients",
+                    "use a file captured before autograd, e.g. dynamo's minifier_launcher.py");
   }
   const c10::AutoGradMode grad(has_gradients);
   sandbox::print_node_on_signals(*session.file.graph);

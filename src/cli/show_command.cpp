@@ -138,7 +138,7 @@ void print_text(const repro::ReproFile& file, const Summary& summary) {
     std::printf("\n%s\n%s", bold("largest tensors").c_str(), table(rows, {0}).c_str());
   }
   if (!summary.shapes_missing.empty()) {
-    std::printf("\n%s shapes are not known, since the graph did not run: %s\n",
+    std::printf("\n%s shapes are unknown, because the graph did not run: %s\n",
                 dim("note:").c_str(), summary.shapes_missing.c_str());
   }
 }

@@ -17,7 +17,7 @@ constexpr const char* kStart =
     "import importlib.util, os, sys\n"
     "package = importlib.util.find_spec('assay')\n"
     "if package is None:\n"
-    "    sys.exit(sys.executable + ' has no package assay; ASSAY_PYTHON may name one that has')\n"
+    "    sys.exit(sys.executable + ' has no package assay; set ASSAY_PYTHON to one that has')\n"
     "server = os.path.join(package.submodule_search_locations[0], 'stock_server.py')\n"
     "os.execv(sys.executable, [sys.executable, server, *sys.argv[1:]])\n";
 
@@ -32,7 +32,7 @@ std::string find_python() {
 
 // Without it the failure may not show, so a user must know.
 void say_left_out(const std::string& setting) {
-  (void)std::fprintf(stderr, "note: the file's setting of %s is left out; --trust executes it\n",
+  (void)std::fprintf(stderr, "note: the file's setting of %s is ignored; --trust applies it\n",
                      setting.c_str());
 }
 

@@ -44,8 +44,8 @@ c10::ScalarType widened(c10::ScalarType dtype) {
   }
 }
 
-// Takes a dtype that is no dtype of its result: the same bits under another dtype, or a mode that
-// leaves float64 alone.
+// Takes a dtype that is not the dtype of its result: the same bits under another dtype, or a mode
+// that leaves float64 alone.
 bool keeps_its_dtypes(const Node& node) {
   return node.target().base_name() == "view" ||
          node.target().name().find("autocast") != std::string::npos;
@@ -154,7 +154,7 @@ class Cast {
 
 const graph::RegisterPass registered({.name = "fp64",
                                       .room = "compare",
-                                      .description = "makes a copy of a program in float64",
+                                      .description = "copies a program and casts it to float64",
                                       .is_required = true});
 
 // Tensors that share memory share it again; one that is given twice is one again.

@@ -220,7 +220,7 @@ Tensor reduce_to_scalar_loss(const Value& value) {
     const Tensor& tensor = value.leaf.toTensor();
     if (!tensor.defined()) return {};
     const Tensor numbers = tensor.is_complex() ? at::view_as_real(tensor) : tensor;
-    // An empty tensor has no mean, but it is no reason for the whole loss to be NaN.
+    // An empty tensor has no mean, but that must not make the whole loss NaN.
     return numbers.sum().div(std::max<std::int64_t>(tensor.numel(), 1));
   }
   const bool is_list = value.is_leaf() && (value.leaf.isList() || value.leaf.isTuple());

@@ -112,8 +112,8 @@ Correspondence::Correspondence(const Graph& reference, const Graph& suspect) : s
   const bool has_calls = std::ranges::any_of(
       groups_, [](const auto& group) { return group.first->op() != Op::placeholder; });
   if (!has_calls) {
-    throw UserError("the two graphs have no call of the same name",
-                    "the nodes of the suspect graph are matched with the reference by their names");
+    throw UserError("the two graphs have no calls with the same name",
+                    "the nodes of the suspect graph are matched with the reference by name");
   }
 }
 
@@ -157,7 +157,7 @@ Piece Correspondence::piece_for(const Node& node) const {
     open.pop_back();
     if (next->op() == Op::placeholder) {
       throw UserError("the suspect graph has an input '" + next->name() +
-                      "' that the reference has not");
+                      "' that the reference does not have");
     }
     if (!inside.insert(next).second) continue;
     next->for_each_input([&](const Node& input) {

@@ -88,7 +88,7 @@ class Walk {
 
   static Comparison type_difference(const Value& reference, const Value& result,
                                     const std::string& where) {
-    return at_place(different(Kind::structure, "eager gives " + aten::type_name(reference) +
+    return at_place(different(Kind::structure, "eager returns " + aten::type_name(reference) +
                                                    ", the result is " + aten::type_name(result)),
                     where);
   }
@@ -100,7 +100,7 @@ class Walk {
     const std::vector<Value> right = items_of(result);
     if (left.size() != right.size()) {
       return at_place(
-          different(Kind::structure, "eager gives " + std::to_string(left.size()) +
+          different(Kind::structure, "eager returns " + std::to_string(left.size()) +
                                          " values, the result has " + std::to_string(right.size())),
           where);
     }
@@ -123,7 +123,7 @@ class Walk {
     if (result.kind != Value::Kind::dict) return type_difference(reference, result, where);
     for (const std::string& key : result.keys) {
       if (find_key(reference, key) != nullptr) continue;
-      return at_place(different(Kind::structure, "the result has '" + key + "', eager has not"),
+      return at_place(different(Kind::structure, "the result has '" + key + "', eager does not"),
                       where);
     }
     if (fp64 != nullptr && fp64->kind != Value::Kind::dict) return unlike_reference(where);
@@ -133,7 +133,8 @@ class Walk {
       const Value* other = find_key(result, key);
       if (other == nullptr) {
         return at_place(
-            different(Kind::structure, "eager gives '" + key + "', the result has none"), where);
+            different(Kind::structure, "eager returns '" + key + "', the result does not have it"),
+            where);
       }
       const Value* judge = fp64 == nullptr ? nullptr : find_key(*fp64, key);
       if (fp64 != nullptr && judge == nullptr) return unlike_reference(where);
@@ -153,7 +154,7 @@ class Walk {
     if (options_.ignore_non_fp && !is_fp) ++not_compared_;  // but for its dtype and size
     const bool are_numbers = reference.is_float() && result.is_float();
     const at::ScalarType floats = are_numbers ? at::kDouble : at::kFloat;
-    // A Python number is no float64 reference: what it was made of may have been rounded.
+    // A Python number is not a float64 reference: it may come from rounded values.
     Tensor judge;
     if (fp64 != nullptr) {
       judge = as_tensor(*fp64, at::kFloat);
@@ -184,14 +185,14 @@ class Walk {
     }
     if (equal) return {};
     std::ostringstream text;
-    text << "eager gives " << reference.leaf << ", the result is " << result.leaf;
+    text << "eager returns " << reference.leaf << ", the result is " << result.leaf;
     return at_place(different(reference.is_number() ? Kind::integers : Kind::values, text.str()),
                     where);
   }
 
   static Comparison unlike_reference(const std::string& where) {
     return at_place(
-        different(Kind::reference, "the float64 reference has another structure than eager"),
+        different(Kind::reference, "the float64 reference has a different structure than eager"),
         where);
   }
 

@@ -83,7 +83,7 @@ Comparison far_apart(const Tensor& reference, const Tensor& result, const SameOp
   if (!at::equal(reference_nan, result_nan)) {
     const auto count = [](const Tensor& mask) { return mask.sum().item<std::int64_t>(); };
     return different(Kind::nan, "the result has " + std::to_string(count(result_nan)) +
-                                    " NaN, eager " + std::to_string(count(reference_nan)) +
+                                    " NaN, eager has " + std::to_string(count(reference_nan)) +
                                     ", of " + std::to_string(result.numel()) + " elements");
   }
   if (!options.equal_nan && any(reference_nan)) {
@@ -96,8 +96,8 @@ Comparison far_apart(const Tensor& reference, const Tensor& result, const SameOp
   Comparison found = different(
       Kind::values, std::to_string(close.logical_not().sum().item<std::int64_t>()) + " of " +
                         std::to_string(result.numel()) + " elements differ, by up to " +
-                        number(largest) + "; allowed are " + number(options.tol) +
-                        " and the same relative to the element");
+                        number(largest) + "; the tolerance is " + number(options.tol) +
+                        ", absolute plus relative");
   found.error = largest;
   found.tolerance = options.tol;
   return found;
@@ -171,12 +171,13 @@ class FarFromReference {
     found.same = false;
     found.kind = any(result_.isnan()) && !any(reference_.isnan()) ? Kind::nan : Kind::values;
     found.message =
-        is_given_ ? "the result is " + number(found.error) +
-                        " (root mean square) from the float64 "
-                        "reference, eager " +
-                        number(found.reference_error) + "; allowed are " + number(found.tolerance)
-                  : "the result is " + number(found.error) +
-                        " (root mean square) from eager; allowed are " + number(found.tolerance);
+        is_given_
+            ? "the result is " + number(found.error) +
+                  " (root mean square) from the float64 "
+                  "reference, eager " +
+                  number(found.reference_error) + "; the tolerance is " + number(found.tolerance)
+            : "the result is " + number(found.error) +
+                  " (root mean square) from eager; the tolerance is " + number(found.tolerance);
     return found;
   }
 
@@ -198,7 +199,7 @@ Tensor comparable(const Tensor& tensor) {
   return plain;
 }
 
-// Integers and bools: rounding is no excuse for a difference, however small beside the number.
+// Integers and bools: rounding cannot explain a difference, however small beside the number.
 Comparison same_integers(const Tensor& reference, const Tensor& result) {
   if (at::equal(reference, result)) return {};
   const Tensor left = reference.to(at::kDouble);
@@ -220,7 +221,7 @@ Comparison same_masks(const Tensor& reference, const Tensor& result, const SameO
   const double overlap = either == 0 ? 1 : both / either;
   if (overlap >= options.iou_threshold) return {};
   Comparison found = different(Kind::integers, "the masks overlap by " + number(overlap) +
-                                                   " (intersection over union); wanted are " +
+                                                   " (intersection over union); the threshold is " +
                                                    number(options.iou_threshold));
   found.error = 1 - overlap;
   found.tolerance = 1 - options.iou_threshold;
@@ -236,9 +237,9 @@ Comparison same_direction(const Tensor& reference, const Tensor& result,
   if (all_close(left, right, options.tol, /*equal_nan=*/true)) return {};
   const double score = at::cosine_similarity(left, right, 0, 1e-6).item<double>();
   if (score >= kSimilar) return {};
-  Comparison found =
-      different(std::isnan(score) ? Kind::nan : Kind::values,
-                "the cosine similarity is " + number(score) + "; wanted are " + number(kSimilar));
+  Comparison found = different(
+      std::isnan(score) ? Kind::nan : Kind::values,
+      "the cosine similarity is " + number(score) + "; the threshold is " + number(kSimilar));
   found.error = 1 - score;
   found.tolerance = 1 - kSimilar;
   return found;
@@ -259,7 +260,7 @@ Comparison same_tensors(const Tensor& given_reference, const Tensor& given_resul
   const c10::AutoGradMode no_grad(false);
   if (given_reference.layout() != given_result.layout()) {
     std::ostringstream text;
-    text << "eager gives a tensor of layout " << given_reference.layout() << ", the result is "
+    text << "eager returns a tensor of layout " << given_reference.layout() << ", the result is "
          << given_result.layout();
     return different(Kind::structure, text.str());
   }
@@ -270,12 +271,12 @@ Comparison same_tensors(const Tensor& given_reference, const Tensor& given_resul
   const bool is_exact = options.exact_dtype || (eager.is_complex() && !result.is_complex());
   if (is_exact && given_reference.scalar_type() != given_result.scalar_type()) {
     std::ostringstream text;
-    text << "eager gives " << given_reference.scalar_type() << ", the result is "
+    text << "eager returns " << given_reference.scalar_type() << ", the result is "
          << given_result.scalar_type();
     return different(Kind::dtype, text.str());
   }
   if (eager.sizes() != result.sizes()) {
-    return different(Kind::shape, "eager gives a tensor of size " + shape_text(eager) +
+    return different(Kind::shape, "eager returns a tensor of size " + shape_text(eager) +
                                       ", the result has size " + shape_text(result));
   }
   if (options.ignore_non_fp && !is_fp(eager)) return {};

@@ -24,7 +24,7 @@ std::string GlobalState::difference(const GlobalState& now) const {
   if (now.inference_mode != inference_mode) return "inference mode changed";
   if (now.autocast != autocast || now.autocast_dtype != autocast_dtype) return "autocast changed";
   if (now.default_dtype != default_dtype) return "the default dtype changed";
-  if (now.deterministic != deterministic) return "the choice of deterministic algorithms changed";
+  if (now.deterministic != deterministic) return "the setting of deterministic algorithms changed";
   return "";
 }
 

@@ -180,7 +180,7 @@ std::string Guards::failure(std::span<const c10::IValue> inputs, const GlobalSta
     if (!inputs_[i].tensor || tensor == nullptr) return name + " is a different value";
     return inputs_[i].tensor->failure(*tensor, name);
   }
-  return same_sharing(inputs) ? "" : "inputs share memory in a different way";
+  return same_sharing(inputs) ? "" : "inputs alias each other differently";
 }
 
 }  // namespace assay::guards

@@ -17,7 +17,7 @@ std::ptrdiff_t common_bytes(const std::string& left, const std::string& right) {
 
 std::string Findings::comment_on(const sandbox::Signature& signature) const {
   std::string comment = "# assay reduce: " + sandbox::describe(signature) + "\n";
-  if (!rerun_.empty()) comment += "# assay reduce: to see it: " + rerun_ + "\n";
+  if (!rerun_.empty()) comment += "# assay reduce: to reproduce: " + rerun_ + "\n";
   return comment;
 }
 
@@ -56,7 +56,7 @@ void Findings::note_passing(const Candidate& candidate, const std::string& text)
 std::optional<std::filesystem::path> Findings::save_passing() const {
   if (!passing_) return std::nullopt;
   workspace_.save("passing.py", workspace_.print_for_people(
-                                    *passing_, "# assay reduce: this one does not fail\n"));
+                                    *passing_, "# assay reduce: this program does not fail\n"));
   return workspace_.directory() / "passing.py";
 }
 

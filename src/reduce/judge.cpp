@@ -25,7 +25,7 @@ void Judge::note_killed(Running& running, const Signature& signature) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1 << std::min(running.kills, 7)));
     return;
   }
-  throw AllKilled("a trial was killed from outside " + std::to_string(kMaxKills) + " times" +
+  throw AllKilled("a trial was killed externally " + std::to_string(kMaxKills) + " times" +
                   (signature.type.empty() ? "" : " (" + signature.type + ")") +
                   (signature.message.empty() ? "" : ": " + signature.message));
 }

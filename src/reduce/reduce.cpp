@@ -229,10 +229,9 @@ class Reduction {
   // A command that cannot judge the file itself will not judge a part of it either.
   void refuse_to_check(const Signature& found) const {
     if (options_.trial.command.empty()) return;
-    throw UserError("the check '" + options_.trial.command + "' does not judge the file: " +
+    throw UserError("the check '" + options_.trial.command + "' gives no verdict on the file: " +
                         found.type + (found.message.empty() ? "" : ": " + found.message),
-                    "0 says that a file is good, 125 that it cannot be judged, any other exit code "
-                    "that it fails");
+                    "exit code 0 is a pass, 125 is inconclusive, any other is the failure");
   }
 
   bool stop(Reduced::Status status) {
@@ -361,7 +360,7 @@ class Reduction {
       try {
         look_for_others(original_, best_, options_.keep_passing, judge_, workspace_, findings_);
       } catch (const AllKilled& killed) {  // what was found out before holds
-        result_.message = std::string("other failures were not looked for: ") + killed.what();
+        result_.message = std::string("did not look for other failures: ") + killed.what();
       }
     }
     result_.others = findings_.others();

@@ -42,7 +42,7 @@ std::optional<Search::Attempt> Search::propose(const Pass& pass, Position positi
   const auto problems = graph::find_problems(*candidate->graph);
   if (!problems.empty()) {
     throw InternalError("the pass '" + std::string(pass.name) +
-                        "' made a bad graph: " + problems[0]);
+                        "' produced an invalid graph: " + problems[0]);
   }
   Attempt attempt{position, std::move(*candidate)};
   attempt.text = workspace_.print(attempt.candidate);

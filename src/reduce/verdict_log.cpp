@@ -34,11 +34,11 @@ auto value_named(const json& object, const char* key, Find find, const TextLocat
   const std::string name = object.at(key).get<std::string>();
   const auto value = find(name);
   if (!value) {
-    throw UserError({"there is no " + std::string(key) + " '" + name + "'",
+    throw UserError({"unknown " + std::string(key) + " '" + name + "'",
                      where,
                      {},
                      1,
-                     "the log is of another version of Assay; --restart begins anew"});
+                     "the log was written by another version of Assay; --restart starts over"});
   }
   return *value;
 }

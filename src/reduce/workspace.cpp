@@ -61,7 +61,7 @@ void refuse_to_remove_subject(const fs::path& directory, const repro::ReproFile&
     const bool has_file = is_below(subject.source->file, ours);
     const bool has_contents = storages && is_below(*storages / "storages", ours);
     if (has_file || (has_contents && fs::exists(ours))) {
-      throw UserError((directory / name).string() + " belongs to the file that is to be reduced",
+      throw UserError((directory / name).string() + " belongs to the file to reduce",
                       "choose another directory with --output");
     }
   }
@@ -80,7 +80,7 @@ Workspace::Lock::Lock(const fs::path& directory) {
   whole.l_whence = SEEK_SET;
   if (fcntl(file_, F_SETLK, &whole) == 0) return;
   close(file_);
-  throw UserError("another reduction is at work in " + directory.string(),
+  throw UserError("another reduction is running in " + directory.string(),
                   "wait for it, or choose another directory with --output");
 }
 
@@ -136,7 +136,7 @@ Candidate Workspace::load(const repro::ReproFile& subject, std::uint64_t seed,
   std::optional<repro::ContentStore> source;
   if (const auto directory = repro::storage_directory(subject)) source.emplace(*directory);
   const repro::Inputs loaded = repro::load_inputs(subject, {seed, std::nullopt});
-  // A file that names no data means its inputs to be made up.
+  // A file that names no data asks for synthesized inputs.
   if (notes != nullptr && subject.save_directory) *notes = loaded.notes;
   for (repro::StorageSpec& spec : program.storages) {
     spec.bytes = spec.bytes.evaluate(subject.symbols);

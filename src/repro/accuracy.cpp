@@ -16,7 +16,7 @@ std::optional<std::string> find_difference(const graph::Graph& graph,
   const compare::TwoModels models = compare::same_two_models(graph, compiled, inputs, options);
   if (models.eager_failed) {
     observe::log(observe::Component::repro, observe::Level::warning, [&] {
-      return "accuracy was not checked, since eager fails too: " + models.eager_error;
+      return "accuracy was not checked, because eager fails too: " + models.eager_error;
     });
     return std::nullopt;
   }

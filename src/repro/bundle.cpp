@@ -101,12 +101,12 @@ void inline_storages(ReproFile& file) {
   std::size_t total = 0;
   for (const StorageSpec& spec : file.storages) {
     const std::int64_t bytes = spec.bytes.evaluate(file.symbols);
-    // Contents that are made up when the file is loaded need no data.
+    // Contents that are synthesized when the file is loaded need no data.
     if (bytes <= 0 || spec.hash.empty() || file.inlined_storages.contains(spec.hash)) continue;
     if (!directory || !ContentStore(*directory).contains(spec.hash)) {
       throw UserError(file.source->file + ": the data of an input of " + std::to_string(bytes) +
-                          " bytes is not there",
-                      "only a file with all of its inputs can be bundled");
+                          " bytes is missing",
+                      "a bundle needs the data of all inputs");
     }
     const c10::Storage storage =
         ContentStore(*directory).read(spec.hash, static_cast<std::size_t>(bytes));
@@ -114,7 +114,7 @@ void inline_storages(ReproFile& file) {
     if (total > kMostBytes) {
       throw UserError(file.source->file + ": the inputs are larger than " +
                           std::to_string(kMostBytes >> 20U) + " MB, too large for one file",
-                      "reduce it first, or send the directory of its storages along");
+                      "reduce it first, or send its storages in a separate archive");
     }
     file.inlined_storages.emplace(
         spec.hash, std::string(static_cast<const char*>(storage.data()), storage.nbytes()));

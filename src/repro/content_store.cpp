@@ -72,7 +72,7 @@ c10::Storage ContentStore::read(const std::string& hash, std::size_t bytes) cons
   } catch (const c10::Error& error) {
     throw UserError(file + ": not a storage saved by PyTorch (" +
                         std::string(error.what_without_backtrace()) + ")",
-                    "save it again, or remove the file to run with made-up inputs");
+                    "save it again, or remove the file to run with synthesized inputs");
   }
 }
 

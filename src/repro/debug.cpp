@@ -11,17 +11,16 @@ std::shared_ptr<const CompiledGraph> compile_with_debug(std::string_view backend
                                                         CompileRequest request) {
   const DebugConfig config = current_debug_config();
   if (config.repro_after == ReproAfter::none) return compile_graph(backend, std::move(request));
-  const auto has_watched = std::make_shared<std::atomic<bool>>(false);
+  const auto has_wrapped = std::make_shared<std::atomic<bool>>(false);
   backends::Surroundings surroundings;
   surroundings.faults_in_halves = config.repro_after == ReproAfter::aot;
-  surroundings.debug_wrapper = [config, has_watched](Compiler compiler) {
-    return with_debug_wrapper(std::move(compiler), config, has_watched);
+  surroundings.debug_wrapper = [config, has_wrapped](Compiler compiler) {
+    return with_debug_wrapper(std::move(compiler), config, has_wrapped);
   };
   auto compiled = backends::compile(backend, std::move(request), surroundings);
-  if (!*has_watched) {
-    warn(
-        "REPRO_AFTER=aot: '" + std::string(backend) +
-        "' does not differentiate ahead of time and is not watched; REPRO_AFTER=dynamo watches it");
+  if (!*has_wrapped) {
+    warn("REPRO_AFTER=aot: '" + std::string(backend) +
+         "' does not differentiate ahead of time, so it is not checked; use REPRO_AFTER=dynamo");
   }
   return compiled;
 }

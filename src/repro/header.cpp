@@ -82,7 +82,7 @@ std::string range_of(const at::Tensor& tensor) {
   if (tensor.is_complex()) return "complex";
   const at::Tensor values = tensor.to(at::kDouble);
   const at::Tensor finite = values.index({at::isfinite(values)});
-  std::string text = "nothing finite";
+  std::string text = "no finite values";
   if (finite.numel() != 0) {
     text = number(finite.min().item<double>()) + " to " + number(finite.max().item<double>()) +
            ", mean " + number(finite.mean().item<double>());

@@ -113,7 +113,7 @@ class InputLoader {
             (store_directory_ ? (*store_directory_ / "storages").string() : "any directory");
     }
     result_.notes.push_back("inputs are not the original ones: " + count +
-                            " storages were made up (floats random, integers zero), because " +
+                            " storages were synthesized (random floats, zero integers), because " +
                             why);
   }
 

@@ -26,7 +26,7 @@ bool is_program(const path& file) {
   return std::filesystem::is_regular_file(file, ignored) && ::access(file.c_str(), X_OK) == 0;
 }
 
-// The caller's variables, but the child watches no compiler itself, and has the same faults.
+// The caller's variables, but the child wraps no compiler itself, and injects the same faults.
 std::vector<std::string> child_environment() {
   std::vector<std::string> kept;
   for (const auto& [name, value] : base::environment()) {
@@ -108,7 +108,7 @@ void reduce_now(const DebugConfig& config, const path& launcher, const std::stri
   const std::optional<int> code = run_on_stderr(std::move(command));
   if (code != 0 || !std::filesystem::exists(output / "repro.py")) {
     warn(!code ? program->string() + " cannot be started"
-               : "the reducer ended with " + std::to_string(*code) + " and left no repro");
+               : "the reducer exited with code " + std::to_string(*code) + " and wrote no repro");
     return;
   }
   const path current = std::filesystem::current_path();

@@ -94,7 +94,7 @@ class Call {
       try {
         return c10::Device(*name);
       } catch (const c10::Error&) {
-        throw error(*given, "not a device PyTorch knows");
+        throw error(*given, "unknown device");
       }
     }
     throw error(*given, "expected a device");
@@ -364,7 +364,7 @@ class FileReader {
     const bool converts = std::ranges::any_of(
         list.children, [](const Expression* item) { return item->kind == Kind::opaque; });
     if (converts) return;  // args = [rand_strided(...) for ... in args]
-    if (has_inputs_) throw error(list, "the inputs are given twice");
+    if (has_inputs_) throw error(list, "the inputs are defined twice");
     has_inputs_ = true;
     for (const Expression* item : list.children) {
       if (item->kind != Kind::tuple || item->children.size() < 4) {
@@ -446,7 +446,7 @@ class FileReader {
         file_.inputs.emplace_back(IntegerInput{size->evaluate(file_.symbols), size->str()});
       } else if (placeholder->args().empty()) {
         throw UserError(
-            source_.file + ": nothing says what the input '" + placeholder->name() + "' is",
+            source_.file + ": the file does not describe the input '" + placeholder->name() + "'",
             "expected def load_args(reader), args = [...], or an annotation such as "
             "'" +
                 placeholder->name() + ": \"f32[8, 16]\"'");

@@ -36,9 +36,9 @@ bool has_gradients(const std::vector<Value>& inputs) {
 
 // A compiled graph and its runs. Checks run it on copies of its inputs, the captured tensors among
 // them, so those are not bound but passed to each call.
-class WatchedGraph : public CompiledGraph {
+class WrappedGraph : public CompiledGraph {
  public:
-  WatchedGraph(const CompileRequest& request, DebugReporter reporter,
+  WrappedGraph(const CompileRequest& request, DebugReporter reporter,
                std::shared_ptr<const CompiledGraph> compiled)
       : reporter_(std::move(reporter)),
         compiled_(std::move(compiled)),
@@ -90,7 +90,7 @@ class WatchedGraph : public CompiledGraph {
   }
 
   // The first call that has gradients is first tried on copies of its inputs, so that a fault in
-  // backward is seen while the inputs are still there. What eager refuses too is not a failure of
+  // backward is seen while the inputs are still there. What fails in eager too is not a failure of
   // the compiler, and perhaps never asked for.
   void try_backward(const std::vector<Value>& inputs) const {
     const aten::RestoreGeneratorScope generator;
@@ -109,7 +109,8 @@ class WatchedGraph : public CompiledGraph {
       return true;
     } catch (const std::exception& error) {
       observe::log(observe::Component::repro, observe::Level::info, [&] {
-        return std::string("backward was not tried, since eager refuses it: ") + error.what();
+        return std::string("a failure of the trial run is ignored, because eager fails too: ") +
+               error.what();
       });
       return false;
     }
@@ -122,11 +123,11 @@ class WatchedGraph : public CompiledGraph {
   mutable std::atomic<bool> was_tried_ = false;
 };
 
-bool watches(ReproAfter after, Role role) {
+bool wraps(ReproAfter after, Role role) {
   return after == (role == Role::captured ? ReproAfter::dynamo : ReproAfter::aot);
 }
 
-std::shared_ptr<const CompiledGraph> compile_watched(const Compiler& compiler,
+std::shared_ptr<const CompiledGraph> compile_wrapped(const Compiler& compiler,
                                                      const CompileRequest& request,
                                                      const DebugConfig& config) {
   const bool is_half = request.role != Role::captured;
@@ -143,23 +144,23 @@ std::shared_ptr<const CompiledGraph> compile_watched(const Compiler& compiler,
   try {
     compiled = compiler(unbound);
   } catch (const TraceError&) {
-    throw;  // the compiler refuses such programs, and says so
+    throw;  // the compiler rejects such programs, with a message of its own
   } catch (...) {
     reporter.failed(snapshot);
     throw;
   }
-  return std::make_shared<const WatchedGraph>(request, std::move(reporter), std::move(compiled));
+  return std::make_shared<const WrappedGraph>(request, std::move(reporter), std::move(compiled));
 }
 
 }  // namespace
 
 Compiler with_debug_wrapper(Compiler compiler, const DebugConfig& config,
-                            std::shared_ptr<std::atomic<bool>> has_watched) {
+                            std::shared_ptr<std::atomic<bool>> has_wrapped) {
   return [compiler = std::move(compiler), config,
-          has_watched = std::move(has_watched)](const CompileRequest& request) {
-    if (!watches(config.repro_after, request.role)) return compiler(request);
-    *has_watched = true;
-    return compile_watched(compiler, request, config);
+          has_wrapped = std::move(has_wrapped)](const CompileRequest& request) {
+    if (!wraps(config.repro_after, request.role)) return compiler(request);
+    *has_wrapped = true;
+    return compile_wrapped(compiler, request, config);
   };
 }
 

@@ -2,7 +2,7 @@
 /// given (repro/dump.h), and lets the failure go on as it was. PyTorch's `wrap_backend_debug` and
 /// `wrap_compiler_debug`.
 ///
-/// After dynamo it watches the compiler of the captured graph, after aot that of each half.
+/// After dynamo it wraps the compiler of the captured graph, after aot that of each half.
 #pragma once
 
 #include <atomic>
@@ -13,8 +13,8 @@
 
 namespace assay::repro {
 
-/// `has_watched` is set when the wrapper is given a graph it is to watch.
+/// `has_wrapped` is set when the wrapper is given a graph to wrap.
 Compiler with_debug_wrapper(Compiler compiler, const DebugConfig& config,
-                            std::shared_ptr<std::atomic<bool>> has_watched);
+                            std::shared_ptr<std::atomic<bool>> has_wrapped);
 
 }  // namespace assay::repro

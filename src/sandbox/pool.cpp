@@ -44,7 +44,7 @@ void refuse_if_exited(pid_t& server) {
   server = -1;
   if (WIFEXITED(status)) {
     throw UserError("the trial server did not start",
-                    "it ended with exit code " + std::to_string(WEXITSTATUS(status)));
+                    "it exited with code " + std::to_string(WEXITSTATUS(status)));
   }
 }
 
@@ -171,7 +171,7 @@ void ServerPool::wait_until_ready(Worker& worker) {
                       hello.is_object() ? hello.value("error", std::string()) : std::string());
     }
   }
-  if (!worker.is_ready) throw UserError("the trial server dies when it is started");
+  if (!worker.is_ready) throw UserError("the trial server died during startup");
 }
 
 void ServerPool::start(int index, const Trial& trial) {
@@ -186,7 +186,7 @@ void ServerPool::start(int index, const Trial& trial) {
     disconnect(worker);
     connect(worker);
     wait_until_ready(worker);
-    if (!worker.socket->send(line)) throw UserError("the trial server dies when given a trial");
+    if (!worker.socket->send(line)) throw UserError("the trial server died when it got a trial");
   }
   worker.is_busy = true;
 }
@@ -217,7 +217,7 @@ std::pair<int, Outcome> ServerPool::wait() {
       if (!worker.socket->receive_now()) return give_up("the trial server died");
       while (const auto line = worker.socket->take_line()) {
         const json answer = json::parse(*line, nullptr, false);
-        if (!answer.is_object()) return give_up("the trial server's answer is no JSON object");
+        if (!answer.is_object()) return give_up("the trial server's answer is not a JSON object");
         const auto id = answer.find("id");
         if (id == answer.end() || *id != worker.trial) continue;  // was cancelled
         worker.is_busy = false;

@@ -68,7 +68,7 @@ void write_report(const graph::Node& node, const graph::Node* origin) {
 void write_for_people(int number, const graph::Node& node) {
   SmallText text;
   const char* what = sigdescr_np(number);
-  text.add(what == nullptr ? "A deadly signal" : what);
+  text.add(what == nullptr ? "A fatal signal" : what);
   text.add(" in ");
   text.add(node.name());
   text.add(" (");

@@ -255,8 +255,7 @@ std::string describe(const Signature& signature) {
     case Verdict::passed:
       return "passes";
     case Verdict::killed:
-      return "was killed from outside" +
-             (signature.type.empty() ? "" : " (" + signature.type + ")");
+      return "was killed externally" + (signature.type.empty() ? "" : " (" + signature.type + ")");
     case Verdict::timeout:
       text = "hangs";
       break;
@@ -264,7 +263,8 @@ std::string describe(const Signature& signature) {
       text = "runs out of memory";
       break;
     case Verdict::accuracy:
-      text = signature.type == "nan" ? "gives NaN" : "differs from eager (" + signature.type + ")";
+      text =
+          signature.type == "nan" ? "returns NaN" : "differs from eager (" + signature.type + ")";
       if (!signature.where.empty()) text += " at " + signature.where;
       if (signature.type == "nan") text += " where eager does not";
       break;

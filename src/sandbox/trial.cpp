@@ -20,7 +20,7 @@ void read(const json& object, const char* key, std::optional<Stage>& stage) {
   std::string name;
   read(object, key, name);
   stage = stage_named(name);
-  if (!stage && !name.empty()) throw UserError("there is no stage '" + name + "'");
+  if (!stage && !name.empty()) throw UserError("unknown stage '" + name + "'");
 }
 
 json name_of(const std::optional<Stage>& stage) {

@@ -89,7 +89,7 @@ TEST(TorchFunctions, NumbersFollowPython) {
   EXPECT_EQ(refusal([&] {
               call_function("operator.add", {largest, integer(1)});
             }),
-            "the result of an integer calculation does not fit 64 bits");
+            "the result of an integer operation does not fit in 64 bits");
 }
 
 TEST(TorchFunctions, IndexingGivesViews) {

@@ -54,7 +54,7 @@ EXPECTED = {
     "nn.functional.linear_cross_entropy.chunked_none": _CHUNKED,
     "sparse.sampled_addmm": Expected("sparse", "takes a sparse tensor"),
     "sparse.mm.reduce": Expected("sparse", "takes a sparse tensor"),
-    "to_sparse": Expected("sparse", "gives a sparse tensor"),
+    "to_sparse": Expected("sparse", "returns a sparse tensor"),
     "ormqr": Expected("strides of gradient", "its derivative works out of place in a trace"),
 }
 

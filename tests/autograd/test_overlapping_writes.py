@@ -244,7 +244,7 @@ def test_the_message_has_the_line_and_a_way_out() -> None:
 
     with pytest.raises(assay.TraceError) as error:
         assay.aot.compile(program, backend="aot_eager")(torch.zeros(3))
-    assert "elements share memory" in str(error.value)
+    assert "elements overlap in memory" in str(error.value)
     assert "test_overlapping_writes.py" in str(error.value)
     assert "clone()" in str(error.value)
 
@@ -266,5 +266,5 @@ class Program(torch.nn.Module):
         add_ = torch.ops.aten.add_.Tensor(view, 1)
         return (add_,)
 """
-    with pytest.raises(assay.TraceError, match="elements share memory"):
+    with pytest.raises(assay.TraceError, match="elements overlap in memory"):
         assay.aot.compile(text, backend="aot_eager")(torch.zeros(3))

@@ -76,7 +76,7 @@ TEST(Registry, OptionsAreChecked) {
   calls_of_counting_backend();
   EXPECT_NE(message_of_compiling("counting", {{"twicee", true}}).find("did you mean twice"),
             std::string::npos);
-  EXPECT_NE(message_of_compiling("counting", {{"twice", std::int64_t{1}}}).find("is a bool"),
+  EXPECT_NE(message_of_compiling("counting", {{"twice", std::int64_t{1}}}).find("must be a bool"),
             std::string::npos);
   EXPECT_NE(message_of_compiling("eager", {{"twice", true}}).find("has no option 'twice'"),
             std::string::npos);

@@ -28,20 +28,17 @@ void expect_report(const std::string& text, const std::vector<std::string>& part
 }
 
 TEST(EagerDebug, ReportsAnUndeclaredWrite) {
-  expect_report(run("        lie = torch.ops.assay_lying.writes.default(x, y)\n"
-                    "        return (lie,)\n"),
-                {"node 'lie' failed", "assay_lying::writes",
-                 "it changed, without declaring so, "
-                 "the argument 'x'",
-                 "writes(Tensor x, Tensor y) -> Tensor"});
+  expect_report(
+      run("        lie = torch.ops.assay_lying.writes.default(x, y)\n"
+          "        return (lie,)\n"),
+      {"node 'lie' failed", "assay_lying::writes", "undeclared mutation of the argument 'x'",
+       "writes(Tensor x, Tensor y) -> Tensor"});
 }
 
 TEST(EagerDebug, ReportsAnUndeclaredAlias) {
   expect_report(run("        lie = torch.ops.assay_lying.aliases.default(x, y)\n"
                     "        return (lie,)\n"),
-                {"node 'lie' failed",
-                 "result 0 shares memory, without declaring so, with the "
-                 "argument 'y'"});
+                {"node 'lie' failed", "result 0 is an undeclared alias of the argument 'y'"});
 }
 
 TEST(EagerDebug, AcceptsDeclaredWritesAndViews) {

@@ -15,7 +15,7 @@ BODY = "a = torch.sin(x)\nb = torch.relu(a)\nc = torch.cos(b)\nd = torch.relu(c)
 def test_the_first_wrong_call_is_named(tmp_path: Path) -> None:
     result = assay("analyze", graph_file(tmp_path, BODY), "--inject", "relu:accuracy")
     assert result.code == 1
-    assert result.out.startswith("b is the first wrong call")
+    assert result.out.startswith("b is the first call with a wrong result")
     assert "torch.relu(a)" in result.out
 
 
@@ -28,13 +28,13 @@ def test_for_scripts(tmp_path: Path) -> None:
 
 def test_nothing_is_wrong(tmp_path: Path) -> None:
     result = assay("analyze", graph_file(tmp_path, BODY))
-    assert (result.code, result.out) == (0, "every call alone gives what eager gives\n")
+    assert (result.code, result.out) == (0, "every call on its own matches eager\n")
 
 
 def test_calls_with_several_results(tmp_path: Path) -> None:
     body = "s = torch.split(x, 2)\na = s[0]\nb = s[1]\nc = torch.relu(b)\nreturn (a, c)"
     result = assay("analyze", graph_file(tmp_path, body), "--inject", "relu:accuracy")
-    assert result.out.startswith("c is the first wrong call")
+    assert result.out.startswith("c is the first call with a wrong result")
 
 
 def test_a_crash_is_said(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_a_bundle_of_a_file_without_its_data(tmp_path: Path) -> None:
     moved = shutil.copy(launcher, tmp_path / "moved.py")
     result = assay("bundle", moved)
     assert result.code == 2
-    assert "is not there" in result.err
+    assert "is missing" in result.err
 
 
 def test_a_bundle_of_a_file_that_needs_no_data(tmp_path: Path) -> None:

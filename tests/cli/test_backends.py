@@ -111,7 +111,7 @@ def test_gradients_are_rows_of_the_table(tmp_path: Path) -> None:
 def test_backward_without_gradients_is_refused(tmp_path: Path) -> None:
     constant = graph_file(tmp_path, "return (torch.relu(x),)")
     for file, message in [
-        (RUNNABLE, "taken after autograd"),
+        (RUNNABLE, "captured after autograd"),
         (constant, "no floating-point result"),
     ]:
         result = assay("run", file, "--backward")
@@ -219,9 +219,9 @@ def test_fault_from_the_environment_and_its_absence() -> None:
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        ("relu", "a fault is written OPERATOR:KIND, found 'relu'"),
+        ("relu", "expected a fault as OPERATOR:KIND, found 'relu'"),
         ("relu:acuracy", "did you mean accuracy?"),
-        ("", "a fault is written OPERATOR:KIND"),
+        ("", "expected a fault as OPERATOR:KIND"),
     ],
 )
 def test_wrong_faults_are_refused(fault: str, message: str) -> None:

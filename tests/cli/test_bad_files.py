@@ -134,7 +134,7 @@ def test_bodies_that_are_no_graph(name: str, tmp_path: Path) -> None:
 
 
 INPUTS = {
-    "nothing known": ("x", "nothing says what the input 'x' is"),
+    "nothing known": ("x", "the file does not describe the input 'x'"),
     "twice": ('x: "f32[4]", x: "f32[4]"', "duplicate parameter 'x'"),
     "too large": ('x: "f32[1000000000000][1]cpu"', "needs 4000000000000 bytes, more than this"),
     "overflow": ('x: "f32[4611686018427387904, 4611686018427387904]"', "overflows"),
@@ -182,7 +182,7 @@ CALLS = {
     "no overload": (
         "torch.sum(x, 'a')",
         [
-            "the arguments of 'torch.sum' fit no schema",
+            "the arguments of 'torch.sum' match no schema",
             "aten::sum.dim_IntList(Tensor self, int[1]? dim",
             "argument 'dim' should be ",
         ],
@@ -214,7 +214,7 @@ def test_subgraph_whose_body_stock_left_out() -> None:
         assay("run", FIXTURES / "higher_order" / "inference_runnable.py"),
         "the body of the subgraph 'true_graph_0' is not in the file",
         "stock PyTorch wrote '<lambda>()'",
-        "hint: reproduce the branch alone",
+        "hint: reproduce the branch on its own",
     )
 
 

@@ -29,7 +29,7 @@ def test_a_lost_storage_is_made_up_and_this_is_said(launcher: Path) -> None:
     storage(launcher, WEIGHT).unlink()
     result = assay("run", launcher)
     assert result.code == 0
-    assert "note: inputs are not the original ones: 1 of 5 storages were made up" in result.out
+    assert "note: inputs are not the original ones: 1 of 5 storages were synthesized" in result.out
     assert f"because storage {WEIGHT} is not in {launcher.parent}" in result.out
 
 

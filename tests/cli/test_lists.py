@@ -26,7 +26,7 @@ def test_help_shows_examples_and_exit_codes(command: list[str]) -> None:
     result = assay(*command, "--help")
     assert (result.code, result.err) == (0, "")
     assert "examples:\n  assay run repro.py " in result.out
-    assert "exit codes: 0 fine, 1 the program under test fails, 2 bad usage" in result.out
+    assert "exit codes: 0 success, 1 the program under test fails, 2 bad usage" in result.out
 
 
 def test_logs_lists_every_name() -> None:

@@ -59,7 +59,7 @@ def test_a_file_that_fails_eagerly_is_no_fault_of_the_compiler(tmp_path: Path) -
     file = graph_file(tmp_path, "a = torch.relu(x)\nb = torch.mm(a, torch.ones(5, 5))\nreturn (b,)")
     result = assay("reduce", file, "--output", tmp_path / "out", *FAULT)
     assert result.code == 1
-    assert result.out.startswith("Eager itself failed, so this is no fault of the compiler:")
+    assert result.out.startswith("Eager itself fails, so this is not a compiler bug:")
     assert "cannot be multiplied" in result.out
     result = assay("reduce", file, "--output", tmp_path / "out", *FAULT, "--json")
     assert (result.code, result.json()["status"]) == (1, "eager_fails")
@@ -72,7 +72,7 @@ def test_a_file_that_is_different_each_time_is_no_fault_of_the_compiler(tmp_path
     file = graph_file(tmp_path, "\n".join([*calls, f"return ({', '.join(names)})"]))
     result = assay("reduce", file, "--output", tmp_path / "out", *AOT)
     assert result.code == 1
-    assert result.out.startswith("Eager itself failed")
+    assert result.out.startswith("Eager itself fails")
     assert "not repeatable" in result.out
 
 
@@ -91,7 +91,7 @@ def test_faults_of_the_environment_are_the_compilers(kind: str, file: Path) -> N
     [
         (["--backend", "aot_eagre"], ["aot_eagre", "aot_eager"]),
         (["--passes", "calls,shrink"], ["unknown pass 'shrink'", "shapes"]),
-        (["--inject", "relu:smoke"], ["unknown kind of fault 'smoke'", "segfault"]),
+        (["--inject", "relu:smoke"], ["unknown fault kind 'smoke'", "segfault"]),
         (["--inject", "relu"], ["OPERATOR:KIND", "relu:runtime_error"]),
         (["--jobs", "0"], ["--jobs"]),
         (["--timeout", "0"], ["--timeout"]),
@@ -120,7 +120,7 @@ def test_the_text_says_what_was_found(file: Path) -> None:
     lines = result.out.splitlines()
     assert lines[0].startswith("OperatorError in relu while running")
     assert lines[1].startswith("1 of 5 calls and 1 of 16 input elements are left; ")
-    assert "run again, it fails in 5 of 5 runs" in lines
+    assert "rerun, it fails in 5 of 5 runs" in lines
     assert "torch.relu(" in result.out
     assert lines[-1] == str(out / "repro.py")
 
@@ -148,7 +148,7 @@ def test_the_result_runs_from_anywhere(file: Path, tmp_path: Path) -> None:
     assert assay("run", report["file"], cwd=elsewhere).code == 0
     failing = assay("run", Path(report["file"]), *FAULT, cwd=elsewhere)
     assert failing.code == 1
-    assert "made up" not in failing.out, "its inputs are beside it"
+    assert "synthesized" not in failing.out, "its inputs are beside it"
 
 
 def test_checkpoints_are_programs(file: Path) -> None:
@@ -210,7 +210,7 @@ def test_a_command_that_cannot_judge_the_file_itself(check: str, code: int, file
     result = assay("reduce", file, "--output", file.parent / "out", "--check", check)
     assert result.code == 2
     assert f"exit code {code}" in result.err
-    assert "125 that it cannot be judged" in result.err
+    assert "125 is inconclusive" in result.err
 
 
 def test_a_command_that_is_content(file: Path) -> None:
@@ -289,7 +289,7 @@ def test_the_file_itself_is_never_removed(file: Path) -> None:
     repro = Path(report["file"])
     before = repro.read_text()
     result = assay("reduce", repro, *FAULT, "--output", repro.parent)
-    check_refused(result, "belongs to the file that is to be reduced")
+    check_refused(result, "belongs to the file to reduce")
     assert repro.read_text() == before
     assert assay("run", repro).code == 0
 
@@ -308,7 +308,7 @@ def test_two_reductions_do_not_share_a_directory(file: Path, tmp_path: Path) -> 
     with (out / ".lock").open("w") as lock:
         fcntl.lockf(lock, fcntl.LOCK_EX)
         check_refused(
-            assay("reduce", file, *FAULT, "--output", out), "another reduction is at work"
+            assay("reduce", file, *FAULT, "--output", out), "another reduction is running"
         )
     assert assay("reduce", file, *FAULT, "--output", out).code == 0
 

@@ -85,7 +85,7 @@ def test_json_says_that_inputs_were_made_up() -> None:
     assert inputs["count"] == 5
     assert (inputs["loaded_storages"], inputs["made_up_storages"]) == (0, 5)
     [note] = inputs["notes"]
-    assert "not the original ones: 5 of 5 storages were made up" in note
+    assert "not the original ones: 5 of 5 storages were synthesized" in note
     assert "only their shapes" in note
 
 

@@ -92,7 +92,7 @@ def test_a_graph_that_cannot_run_is_still_shown() -> None:
     result = assay("show", NO_BODIES)
     assert result.code == 0
     assert "  1  higher_order.cond\n" in result.out
-    assert "note: shapes are not known, since the graph did not run: " in result.out
+    assert "note: shapes are unknown, because the graph did not run: " in result.out
     assert "the body of the subgraph 'true_graph_0' is not in the file" in result.out
     report = assay("show", NO_BODIES, "--json").json()
     assert "true_graph_0" in report["shapes_missing"]

@@ -98,7 +98,7 @@ def test_wrong_results_are_reduced_as_such(build_directory: Path, tmp_path: Path
 
 def test_a_reducer_that_fails_is_a_note(build_directory: Path, tmp_path: Path) -> None:
     run = run_reduced(build_directory, tmp_path, "#!/bin/sh\nkill -9 $$\n")
-    assert "the reducer ended with -9 and left no repro" in run.err
+    assert "the reducer exited with code -9 and wrote no repro" in run.err
     assert "injected runtime error" in run.out
     assert run.launcher.exists()
 

@@ -82,7 +82,7 @@ def test_the_demo_runs() -> None:
     assert "        gelu = torch._C._nn.gelu(linear_2)\n        return (gelu,)\n" in output
     assert output.count("\nfailed: differs from eager (values) at output[0]\n") == 2
     assert "        softmax = torch.softmax(scores, dim = 0)\n        return (softmax,)\n" in output
-    assert "aot_eager gives what eager gives" in output
+    assert "aot_eager matches eager" in output
     assert "[repro] Copying reduced repro to repro.py\n" in output
     assert str(tempfile.gettempdir()) not in output, "paths are as the user would give them"
     assert "\033[" not in output

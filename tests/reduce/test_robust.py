@@ -160,7 +160,7 @@ def test_when_every_trial_is_killed_nothing_is_written(chain: Path, tmp_path: Pa
     out, _ = reducer.communicate()
     assert reducer.returncode == 1
     assert '"status": "killed"' in out
-    assert "killed from outside" in out
+    assert "killed externally" in out
     assert not (tmp_path / "out" / "repro.py").exists()
 
 
@@ -186,7 +186,7 @@ def test_ctrl_c_says_how_to_go_on(chain: Path, tmp_path: Path) -> None:
     reducer.send_signal(signal.SIGINT)
     _, err = reducer.communicate(timeout=10)
     assert reducer.returncode == 130
-    assert "the same command goes on from here" in err
+    assert "run the same command again to resume" in err
 
 
 def test_nothing_is_left_running(chain: Path, tmp_path: Path) -> None:

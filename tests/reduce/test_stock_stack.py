@@ -122,7 +122,7 @@ def test_a_passing_file_is_said_to_pass(tmp_path: Path) -> None:
     file = graph_file(tmp_path, "a = torch.sin(x)\nreturn (a,)")
     result = assay("run", file, *STOCK, "--accuracy", env=ENV, timeout=300)
     assert result.code == 0
-    assert "inductor gives what eager gives" in result.out
+    assert "inductor matches eager" in result.out
 
 
 def test_logs_are_about_the_file_alone(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def test_a_failure_that_needs_threads_is_found_and_reduced(stack: str, tmp_path:
     result = assay("run", file, *options, "--threads", "2", env=ENV, timeout=300)
     assert result.code == 1
     assert result.out.startswith("failed: differs from eager (values)")
-    assert "it needs threads: it fails with 2, and not with one" in result.out
+    assert "it needs threads: it fails with 2, but not with one" in result.out
     assert assay("run", file, *options, "--threads", "1", env=ENV, timeout=300).code == 0
 
     reduced = reduce(file, tmp_path / "out", *options, "--threads", "2", env=ENV, timeout=600)

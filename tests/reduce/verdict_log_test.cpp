@@ -120,10 +120,9 @@ TEST_F(VerdictLogTest, WhatIsUnknownIsRefusedWithItsPlace) {
   };
   EXPECT_EQ(message_of(R"("verdict": "passed", "stage": "run")"), "");
   const std::string verdict = message_of(R"("verdict": "perhaps", "stage": "run")");
-  EXPECT_TRUE(verdict.starts_with(file_.string() + ":2:1: there is no verdict 'perhaps'"))
-      << verdict;
+  EXPECT_TRUE(verdict.starts_with(file_.string() + ":2:1: unknown verdict 'perhaps'")) << verdict;
   const std::string stage = message_of(R"("verdict": "passed", "stage": "dreaming")");
-  EXPECT_TRUE(stage.starts_with(file_.string() + ":2:1: there is no stage 'dreaming'")) << stage;
+  EXPECT_TRUE(stage.starts_with(file_.string() + ":2:1: unknown stage 'dreaming'")) << stage;
 }
 
 TEST_F(VerdictLogTest, Forgets) {

@@ -92,7 +92,7 @@ TEST(ReproFile, CodeAroundTheGraphIsNotRun) {
 
 TEST(ReproFile, WhatIsWrongWithTheInputsIsSaid) {
   const std::string head = kGraph + "def load_args(reader):\n";
-  EXPECT_NE(refusal(kGraph).find("nothing says what the input 'x' is"), std::string::npos);
+  EXPECT_NE(refusal(kGraph).find("the file does not describe the input 'x'"), std::string::npos);
   EXPECT_NE(refusal(head + "    pass\n").find("takes 1 inputs, the file gives 0"),
             std::string::npos);
   EXPECT_NE(refusal(head + "    os.system('x')\n").find("unknown reader method 'os.system'"),

@@ -78,7 +78,7 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 
 def _is_exact(value: Any) -> bool:
-    """Whether rounding is no excuse for a difference."""
+    """Whether rounding cannot explain a difference."""
     if isinstance(value, torch.Tensor):
         return not (value.is_floating_point() or value.is_complex() or value.is_quantized)
     return isinstance(value, int | torch.SymInt | torch.SymBool)

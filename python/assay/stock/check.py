@@ -52,13 +52,13 @@ class _Check:
         self.text = text
         self.symbols: set[str] = set()
 
-    def refuse(self, node: ast.AST, what: str) -> NoReturn:
+    def reject(self, node: ast.AST, what: str) -> NoReturn:
         line = getattr(node, "lineno", 0)
         source = linecache.getline(FILE, line).strip()[:200]
         raise UntrustedFile(
             f"line {line}: {what}\n    {source}\n"
-            "this is not executed, as a repro file may come from a stranger; "
-            "if you trust it, say so with --trust"
+            "not executed, because a repro file may come from an untrusted source; "
+            "if you trust it, use --trust"
         )
 
     def file(self) -> None:
@@ -73,29 +73,29 @@ class _Check:
             elif assigned_name(node) == "mod":
                 self.main_module(node)
             elif not is_symbol(node) and not is_ignored(node):
-                self.refuse(node, "a repro file has no such statement")
+                self.reject(node, "a repro file cannot contain this statement")
 
     def main_module(self, node: ast.stmt) -> None:
         call = assigned_value(node)
         name = getattr(getattr(call, "func", None), "id", None)
         is_plain = isinstance(call, ast.Call) and not call.args and not call.keywords
         if not is_plain or name not in self.text.classes:
-            self.refuse(node, "mod is not made by a class of the file")
+            self.reject(node, "mod is not an instance of a class in the file")
 
     def new_names(self, node: ast.AST, names: Iterable[str]) -> None:
         for name in names:
             if name in RESERVED or (name.startswith("__") and name.endswith("__")):
-                self.refuse(node, f"'{name}' cannot be given another meaning")
+                self.reject(node, f"'{name}' cannot be redefined")
 
     # Classes
 
     def module_class(self, node: ast.ClassDef, classes: frozenset[str]) -> None:
         self.new_names(node, [node.name])
         if node.name in FUNCTIONS | CONSTANTS:
-            self.refuse(node, f"'{node.name}' cannot be given another meaning")
+            self.reject(node, f"'{node.name}' cannot be redefined")
         bases = [ast.unparse(base) for base in node.bases]
         if bases != ["torch.nn.Module"] or node.keywords or node.decorator_list:
-            self.refuse(node, "a graph's class is a plain torch.nn.Module")
+            self.reject(node, "a graph's class must be a plain torch.nn.Module")
         functions = [item for item in node.body if isinstance(item, ast.FunctionDef)]
         nested = frozenset(item.name for item in node.body if isinstance(item, ast.ClassDef))
         attributes = nested | {
@@ -107,7 +107,7 @@ class _Check:
         }
         for name in attributes:
             if targets.is_module_attribute(name) or name.startswith("__"):
-                self.refuse(node, f"a graph cannot set '{name}'")
+                self.reject(node, f"a graph cannot set '{name}'")
         for item in node.body:
             if isinstance(item, ast.ClassDef):
                 self.module_class(item, classes | nested)
@@ -116,7 +116,7 @@ class _Check:
             elif isinstance(item, ast.FunctionDef) and item.name == "forward":
                 self.forward(item, frozenset(attributes))
             elif not self.is_harmless(item):
-                self.refuse(item, "a graph's class has __init__ and forward, nothing else")
+                self.reject(item, "a graph's class may define only __init__ and forward")
 
     @staticmethod
     def is_harmless(node: ast.stmt) -> bool:
@@ -128,7 +128,7 @@ class _Check:
     def parameters(self, node: ast.FunctionDef) -> list[str]:
         arguments = node.args
         if node.decorator_list or arguments.vararg or arguments.kwarg or arguments.kwonlyargs:
-            self.refuse(node, "a graph's function has plain parameters")
+            self.reject(node, "a graph's function must have plain parameters")
         for default in arguments.defaults:
             self.expression(default, _Scope(set()))
         names = [argument.arg for argument in [*arguments.posonlyargs, *arguments.args]]
@@ -139,13 +139,13 @@ class _Check:
         self, node: ast.FunctionDef, attributes: frozenset[str], classes: frozenset[str]
     ) -> None:
         if self.parameters(node) != ["self"]:
-            self.refuse(node, "__init__ takes nothing")
+            self.reject(node, "__init__ must take no arguments")
         scope = _Scope(set(), "self", attributes, classes)
         for statement in node.body:
             if self.is_harmless(statement) or ast.unparse(statement) == "super().__init__()":
                 continue
             if _attribute_set(statement) is None:
-                self.refuse(statement, "__init__ sets attributes and does nothing else")
+                self.reject(statement, "__init__ may only set attributes")
             value = statement.value  # type: ignore[attr-defined]
             if isinstance(statement, ast.Expr):
                 value = value.args[1]
@@ -154,7 +154,7 @@ class _Check:
     def forward(self, node: ast.FunctionDef, attributes: frozenset[str]) -> None:
         names = self.parameters(node)
         if names[:1] != ["self"]:
-            self.refuse(node, "forward's first parameter is self")
+            self.reject(node, "forward's first parameter must be self")
         values = set(names[1:])
         for statement in ast.walk(node):
             if isinstance(statement, ast.Name) and isinstance(statement.ctx, ast.Store):
@@ -177,7 +177,7 @@ class _Check:
             if node.value is not None:
                 self.expression(node.value, scope)
         elif not isinstance(node, ast.Pass):
-            self.refuse(node, "a graph's forward() cannot contain this statement")
+            self.reject(node, "a graph's forward() cannot contain this statement")
 
     def target(self, node: ast.expr, scope: _Scope) -> None:
         if isinstance(node, ast.Tuple | ast.List):
@@ -187,11 +187,11 @@ class _Check:
             self.expression(node.value, scope)
             self.expression(node.slice, scope)
         elif not isinstance(node, ast.Name):
-            self.refuse(node, "a graph assigns to names and items of values")
+            self.reject(node, "a graph may assign only to names and to items of values")
 
     def load_args(self, node: ast.FunctionDef) -> None:
         if self.parameters(node) != ["reader"]:
-            self.refuse(node, "load_args takes the reader")
+            self.reject(node, "load_args must take the reader as its only argument")
         values: set[str] = set()
         scope = _Scope(values)
         for statement in node.body:
@@ -200,15 +200,15 @@ class _Check:
             is_plain = isinstance(statement, ast.Expr | ast.Assign)
             call = statement.value if is_plain else None  # type: ignore[attr-defined]
             if not isinstance(call, ast.Call) or not _is_reader_call(call):
-                self.refuse(statement, "load_args calls the reader and does nothing else")
+                self.reject(statement, "load_args may only call the reader")
             for argument in [*call.args, *(keyword.value for keyword in call.keywords)]:
                 self.expression(argument, scope)
             if any(keyword.arg is None for keyword in call.keywords):
-                self.refuse(statement, "a graph cannot contain **")
+                self.reject(statement, "a graph cannot contain **")
             if isinstance(statement, ast.Assign):
                 name = assigned_name(statement)
                 if name is None:
-                    self.refuse(statement, "load_args assigns to names")
+                    self.reject(statement, "load_args may assign only to names")
                 self.new_names(statement, [name])
                 values.add(name)
 
@@ -217,10 +217,10 @@ class _Check:
     def expression(self, node: ast.expr, scope: _Scope) -> None:
         if isinstance(node, ast.Constant):
             if isinstance(node.value, bytes):
-                self.refuse(node, "a graph cannot contain bytes")
+                self.reject(node, "a graph cannot contain bytes")
         elif isinstance(node, ast.Name):
             if node.id not in scope.values | self.symbols | CONSTANTS:
-                self.refuse(node, f"the name '{node.id}' has no meaning in a graph")
+                self.reject(node, f"the name '{node.id}' is not defined in a graph")
         elif isinstance(node, ast.Attribute):
             self.attribute(node, scope)
         elif isinstance(node, ast.Call):
@@ -240,22 +240,22 @@ class _Check:
                 if isinstance(child, ast.expr):
                     self.expression(child, scope)
         else:
-            self.refuse(node, f"a graph cannot contain {type(node).__name__}")
+            self.reject(node, f"a graph cannot contain {type(node).__name__}")
 
     def attribute(self, node: ast.Attribute, scope: _Scope) -> None:
         path = self.outer_path(node, scope)
         if path is not None:
             if not targets.is_value(path):
-                self.refuse(node, f"'{'.'.join(path)}' is no constant a graph may hold")
+                self.reject(node, f"'{'.'.join(path)}' is not a constant that a graph may contain")
         elif not self.is_own_attribute(node, scope):
             self.value(node.value, scope)
             if node.attr not in targets.DATA_ATTRIBUTES:
-                self.refuse(node, f"the attribute '{node.attr}' is not one of a value's")
+                self.reject(node, f"the attribute '{node.attr}' is not one that a graph may read")
 
     def value(self, node: ast.expr, scope: _Scope) -> None:
         """An expression whose attributes and methods are those of tensors: text has others."""
         if isinstance(node, ast.Constant):
-            self.refuse(node, "a constant has no attributes in a graph")
+            self.reject(node, "a graph cannot read an attribute of a constant")
         self.expression(node, scope)
 
     def outer_path(self, node: ast.expr, scope: _Scope) -> tuple[str, ...] | None:
@@ -278,12 +278,12 @@ class _Check:
             return False
         if isinstance(base, ast.Name) and base.id == scope.self_name:
             if name not in scope.attributes:
-                self.refuse(node, f"the graph has no attribute '{name}'")
+                self.reject(node, f"the graph has no attribute '{name}'")
             return True
         if not self.is_own_attribute(base, scope):
             return False
         if name.startswith("__") or targets.is_module_attribute(name):
-            self.refuse(node, f"a graph cannot use '{name}' of a module")
+            self.reject(node, f"a graph cannot use '{name}' of a module")
         return True
 
     def call(self, node: ast.Call, scope: _Scope) -> None:
@@ -292,34 +292,34 @@ class _Check:
                 self.expression(argument, scope)
         for keyword in node.keywords:
             if keyword.arg is None:
-                self.refuse(node, "a graph cannot contain **")
+                self.reject(node, "a graph cannot contain **")
             self.expression(keyword.value, scope)
         function = node.func
         if _is_getattr(node):
             if not self.is_own_attribute(node, scope):
                 self.value(node.args[0], scope)
                 if node.args[1].value not in targets.DATA_ATTRIBUTES:  # type: ignore[attr-defined]
-                    self.refuse(node, "getattr reads what a value may be asked for")
+                    self.reject(node, "getattr may read only attributes that a graph may read")
             return
         if isinstance(function, ast.Name):
             allowed = FUNCTIONS
             if scope.classes:  # __init__: the only place that makes modules
                 allowed = FUNCTIONS | scope.classes | targets.module_classes()
             if function.id in scope.values or function.id not in allowed:
-                self.refuse(node, f"a graph cannot call '{function.id}'")
+                self.reject(node, f"a graph cannot call '{function.id}'")
             return
         path = self.outer_path(function, scope)
         if path is not None:
             if not targets.is_callable(path):
-                self.refuse(node, f"'{'.'.join(path)}' is no function that a graph may call")
+                self.reject(node, f"'{'.'.join(path)}' is not a function that a graph may call")
         elif self.is_own_attribute(function, scope):
             return
         elif isinstance(function, ast.Attribute):
             self.value(function.value, scope)
             if not targets.is_tensor_method(function.attr):
-                self.refuse(node, f"'{function.attr}' is no method that a graph may call")
+                self.reject(node, f"'{function.attr}' is not a method that a graph may call")
         else:
-            self.refuse(node, "a graph calls functions by their names")
+            self.reject(node, "a graph must call functions by name")
 
 
 def _is_reader_call(call: ast.Call) -> bool:

@@ -23,7 +23,7 @@ BYTES_PER_THREAD = 144 << 20
 
 @dataclass(frozen=True)
 class Limits:
-    """What one trial may use; None is no limit."""
+    """What one trial may use; None means no limit."""
 
     wall: float | None = 300.0
     cpu: float | None = None
@@ -32,7 +32,7 @@ class Limits:
 
     @staticmethod
     def of(request: dict[str, Any]) -> Limits:
-        """Those of a request; raises ``TypeError`` or ``ValueError`` for what is no limit.
+        """Those of a request; raises ``TypeError`` or ``ValueError`` for what is not a limit.
 
         CPU time and memory are given for one thread: each further one needs its own.
         """

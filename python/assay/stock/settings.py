@@ -17,7 +17,7 @@ MODULES = (
 )
 PLAIN = (bool, int, float, type(None))
 
-# Text is refused unless listed: there are settings that name compilers, flags and directories.
+# Strings are rejected unless listed: there are settings that name compilers, flags and directories.
 SAFE_TEXT = re.compile(
     r"torch\._inductor\.config\.((cpp|triton)\.inject_\w+_bug_TESTING_ONLY|cpu_backend"
     r"|emulate_precision_casts|layout_opt_default|scatter_combine_\w+)"

@@ -129,9 +129,9 @@ def _load(request: Request, report: Report) -> Trial:
 
 
 class _Reader(InputReader):
-    """Stock's reader, but inputs with equal contents stay apart, and a hash is no path."""
+    """Stock's reader, but inputs with equal contents stay separate, and a hash is not a path."""
 
-    made_up: ClassVar[set[str]] = set()  # those that we have told of
+    made_up: ClassVar[set[str]] = set()  # those already reported
 
     def __init__(self, save_dir: str | None) -> None:
         super().__init__(save_dir)
@@ -148,7 +148,7 @@ class _Reader(InputReader):
     def _tell_if_missing(self, storage_hash: str) -> None:
         is_there = self.store and Path(self.store.loc, "storages", storage_hash).exists()
         if not is_there and storage_hash not in self.made_up:
-            print(f"storage {storage_hash} is missing: its values are made up")
+            print(f"storage {storage_hash} is missing: its values are synthesized")
             self.made_up.add(storage_hash)
 
 
@@ -237,7 +237,7 @@ class Trial:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """The reader warns of inputs that are made up; that is how a request may want them."""
+    """The reader warns about synthesized inputs; a request may ask for exactly those."""
     logger = logging.getLogger("torch._dynamo")
     level = logger.level
     logger.setLevel(logging.ERROR)

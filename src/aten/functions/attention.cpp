@@ -59,8 +59,10 @@ class Attention {
   void add_batch_dimension() {
     const std::int64_t dims = query_.dim();
     require(dims == 2 || dims == 3, "query should be unbatched 2D or batched 3D");
-    require(key_.dim() == dims && value_.dim() == dims, "key and value need query's dimensions");
-    require(!padding_mask_ || padding_mask_->dim() == dims - 1, "bad key_padding_mask");
+    require(key_.dim() == dims && value_.dim() == dims,
+            "key and value must have as many dimensions as query");
+    require(!padding_mask_ || padding_mask_->dim() == dims - 1,
+            "key_padding_mask has the wrong number of dimensions");
     require(!attention_mask_ || attention_mask_->dim() == 2 || attention_mask_->dim() == 3,
             "attn_mask must be 2-D or 3-D");
     is_batched_ = dims == 3;
@@ -112,14 +114,14 @@ class Attention {
     if (is_shared) attention_mask_ = attention_mask_->unsqueeze(0);
     require(attention_mask_->size(0) == (is_shared ? 1 : batch_ * heads_) &&
                 attention_mask_->size(1) == length_ && attention_mask_->size(2) == key_.size(0),
-            "bad shape of attn_mask");
+            "attn_mask has the wrong shape");
   }
 
   // A learned key and value at the end of every sequence.
   void append_bias() {
     const OptionalTensor key = optional_tensor(arguments_["bias_k"]);
     const OptionalTensor value = optional_tensor(arguments_["bias_v"]);
-    require(key.has_value() == value.has_value(), "bias_k and bias_v go together");
+    require(key.has_value() == value.has_value(), "bias_k and bias_v must be given together");
     if (!key) return;
     require(arguments_["static_k"].is_none() && arguments_["static_v"].is_none(),
             "bias cannot be added to static key or value");
@@ -135,7 +137,7 @@ class Attention {
     const auto given_or_split = [&](const char* parameter, const at::Tensor& tensor) {
       const OptionalTensor given = optional_tensor(arguments_[parameter]);
       require(!given || (given->size(0) == batch_ * heads_ && given->size(2) == head_width_),
-              "bad shape of static_k or static_v");
+              "static_k or static_v has the wrong shape");
       return given ? *given : by_head(tensor);
     };
     projected_.query = by_head(projected_.query);
@@ -160,7 +162,7 @@ class Attention {
     source_ = projected_.key.size(1);
     if (!padding_mask_) return;
     require(padding_mask_->size(0) == batch_ && padding_mask_->size(1) == source_,
-            "bad shape of key_padding_mask");
+            "key_padding_mask has the wrong shape");
     const at::Tensor expanded = padding_mask_->view({batch_, 1, 1, source_})
                                     .expand({-1, heads_, -1, -1})
                                     .reshape({batch_ * heads_, 1, source_});

@@ -11,7 +11,7 @@ namespace {
 
 std::vector<at::Tensor> thirds(const at::Tensor& tensor) {
   auto parts = tensor.chunk(3);
-  if (parts.size() != 3) throw UserError("the attention's weights cannot be cut in three");
+  if (parts.size() != 3) throw UserError("the attention weights cannot be split into three");
   return parts;
 }
 

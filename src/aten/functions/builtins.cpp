@@ -75,7 +75,7 @@ Value to_index(const BoundArguments& arguments) {
 }
 
 Value round_value(const BoundArguments& arguments) {
-  if (arguments["value"].is_tensor()) throw UserError("type Tensor doesn't define __round__ here");
+  if (arguments["value"].is_tensor()) throw UserError("round() of a Tensor is not supported");
   return round_number(arguments["value"], arguments["ndigits"]);
 }
 

@@ -119,7 +119,7 @@ Value slice_sequence(const Value& sequence, const Value& slice) {
 }
 
 Value dict_item(const Value& dict, const Value& key) {
-  if (!key.is_string()) throw UserError("a dict here has string keys, not " + type_name(key));
+  if (!key.is_string()) throw UserError("dict keys must be strings, not " + type_name(key));
   for (std::size_t i = 0; i < dict.keys.size(); ++i) {
     if (dict.keys[i] == key.leaf.toStringRef()) return dict.items[i];
   }

@@ -28,7 +28,7 @@ Value iota(const BoundArguments& arguments) {
   std::int64_t end = 0;
   if (__builtin_mul_overflow(arguments.integer("length"), step, &end) ||
       __builtin_add_overflow(start, end, &end)) {
-    throw UserError("the end of this range does not fit 64 bits");
+    throw UserError("the end of this range does not fit in 64 bits");
   }
   return run("aten::arange", {start, end, step},
              {{"dtype", arguments["dtype"]}, {"device", arguments["device"]}});

@@ -40,8 +40,8 @@ Complex as_complex(const Value& value) {
 }
 
 UserError too_large() {
-  return UserError("the result of an integer calculation does not fit 64 bits",
-                   "Python's integers have no limit, those of a graph have");
+  return UserError("the result of an integer operation does not fit in 64 bits",
+                   "integers are unbounded in Python, but not in a graph");
 }
 
 NeedsPythonError unsupported(const char* what) {
@@ -193,7 +193,7 @@ Value calculate_floats(BinaryOperation operation, double left, double right) {
     case BinaryOperation::power:
       return c10::IValue(float_power(left, right));
     default:
-      throw UserError("unsupported operand types for a bit operation: float");
+      throw UserError("unsupported operand types for a bitwise operation: float");
   }
 }
 
@@ -207,7 +207,7 @@ Value calculate_complex(BinaryOperation operation, Complex left, Complex right) 
       return c10::IValue(Complex(left.real() * right.real() - left.imag() * right.imag(),
                                  left.real() * right.imag() + left.imag() * right.real()));
     default:
-      throw unsupported("this calculation with complex numbers");
+      throw unsupported("this operation on complex numbers");
   }
 }
 
@@ -264,7 +264,7 @@ bool compare_numbers(Comparison comparison, const Value& left, const Value& righ
   }
   if (highest == Rank::complex) {
     if (comparison != Comparison::equal && comparison != Comparison::not_equal) {
-      throw UserError("complex numbers have no order");
+      throw UserError("complex numbers cannot be ordered");
     }
     return (as_complex(left) == as_complex(right)) == (comparison == Comparison::equal);
   }

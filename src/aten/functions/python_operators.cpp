@@ -127,7 +127,7 @@ Value::Kind sequence_kind(const Value& value) {
 // A graph's lists are sizes and tensors; a huge one is a mistake or an attack.
 void check_length(std::size_t once, std::size_t times) {
   constexpr std::size_t kMostItems = 1'000'000;
-  if (once > 0 && times > kMostItems / once) throw UserError("a list or text grows too long");
+  if (once > 0 && times > kMostItems / once) throw UserError("a list or string becomes too long");
 }
 
 Value concatenate(const Value& left, const Value& right) {
@@ -276,8 +276,8 @@ bool is_same_object(const Value& left, const Value& right) {
   if ((left.is_bool() && right.is_bool()) || left.kind == Value::Kind::dtype) {
     return are_equal(left, right);
   }
-  throw UserError("whether two values of type " + type_name(left) +
-                  " are the same object is known to Python only");
+  throw UserError("only Python knows whether two values of type " + type_name(left) +
+                  " are the same object");
 }
 
 }  // namespace assay::aten

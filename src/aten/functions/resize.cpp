@@ -100,7 +100,8 @@ Value interpolate(const Request& request) {
         "4-D tensor as input");
   }
   if (area && dims >= 1 && dims <= kAreaPools.size()) {
-    if (!request.align_corners.is_none()) throw UserError("align_corners does not go with area");
+    if (!request.align_corners.is_none())
+      throw UserError("align_corners is not supported in area mode");
     return run(kAreaPools[dims - 1], {input, output_size});
   }
   for (const Mode& mode : kModes) {
@@ -120,8 +121,8 @@ Value interpolate(const Request& request) {
     }
     return run(mode.op, {input, output_size, align, scale_factors});
   }
-  throw UserError("interpolate: the mode '" + request.mode + "' does not go with a " +
-                  std::to_string(input.dim()) + "-D input");
+  throw UserError("interpolate: mode '" + request.mode + "' does not support " +
+                  std::to_string(input.dim()) + "-D inputs");
 }
 
 Value run_interpolate(const BoundArguments& arguments) {

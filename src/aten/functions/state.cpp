@@ -45,7 +45,8 @@ Value enter_autocast(const BoundArguments& arguments) {
 
 Value exit_autocast(const BoundArguments& arguments) {
   const std::vector<Value> token = unpack(arguments["mode"]);
-  if (token.size() != 4) throw UserError("_exit_autocast() takes what _enter_autocast() returned");
+  if (token.size() != 4)
+    throw UserError("_exit_autocast() expects the result of _enter_autocast()");
   const at::DeviceType device = c10::Device(token[0].leaf.toStringRef()).type();
   if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
   at::autocast::set_autocast_enabled(device, token[1].leaf.toBool());

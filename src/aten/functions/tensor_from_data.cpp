@@ -22,7 +22,7 @@ at::Scalar number_in(const Value& value, at::ScalarType target) {
   if (tensor.dim() != 0) {
     throw NeedsPythonError(
         "a tensor from a list of tensors that are not 0-dim needs a Python process",
-        "torch.stack does the same with any tensors");
+        "use torch.stack, which accepts tensors of any shape");
   }
   if (tensor.is_floating_point() && c10::isIntegralType(target, true)) {
     throw UserError("only integer tensors of a single element can be converted to an index");
