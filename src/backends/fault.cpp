@@ -196,6 +196,7 @@ std::string to_text(const std::vector<Fault>& faults) {
   for (const Fault& fault : faults) {
     text += (text.empty() ? "" : ",") + fault.op + ":" + to_string(fault.kind);
     if (fault.percent != 100) text += ":" + std::to_string(fault.percent) + "%";
+    if (fault.needs_threads) text += ":threads";
   }
   return text;
 }

@@ -135,7 +135,7 @@ TEST(Fault, IsReadFromTheEnvironmentUnlessSet) {
 }
 
 TEST(Fault, IsWrittenAsItIsRead) {
-  const std::string text = "relu:accuracy,mm:abort:50%";
+  const std::string text = "relu:accuracy,mm:abort:50%,add:nan:threads,sub:nan:5%:threads";
   EXPECT_EQ(to_text(parse_faults(text)), text);
 }
 

@@ -160,26 +160,25 @@ TEST(Passes, SwitchesAreSettings) {
   EXPECT_THROW(aten::pass_options(), UserError);
 }
 
-TEST(Passes, TheLimitOfTheEnvironmentCountsForTheWholeProcess) {
+TEST(Passes, TheLimitOfTheSettingsCountsForTheWholeProcess) {
   const std::string body =
       "        a = torch.ops.aten.sin.default(x)\n"
       "        b = torch.ops.aten.cos.default(x)\n"
       "        return (x,)\n";
-  setenv("ASSAY_PASS_LIMIT", "3", 1);
+  const config::PatchScope limit({config::assign<"pass_limit">(3)});
   auto first = graph_of("x", body);
   auto second = graph_of("x", body);
   auto third = graph_of("x", body);
   for (Graph* graph : {first.get(), second.get(), third.get()}) {
     run_all(*graph, aten::pass_options());
   }
-  unsetenv("ASSAY_PASS_LIMIT");
   EXPECT_EQ(first->size(), 2U);
   EXPECT_EQ(second->size(), 3U);
   EXPECT_EQ(third->size(), 4U);
 }
 
 TEST(Passes, ARequiredPassCannotBeDisabled) {
-  setenv("ASSAY_DISABLE_PASSES", "partition_min_cut", 1);
+  const config::PatchScope disabled({config::assign<"disable_passes">("partition_min_cut")});
   try {
     aten::pass_options();
     FAIL();
@@ -187,7 +186,6 @@ TEST(Passes, ARequiredPassCannotBeDisabled) {
     EXPECT_NE(std::string(error.what()).find("'partition_min_cut' is required"), std::string::npos)
         << error.what();
   }
-  unsetenv("ASSAY_DISABLE_PASSES");
 }
 
 TEST(Passes, ComeFromEveryRoom) {
