@@ -309,6 +309,9 @@ class Planner {
     }
     if (step.result_count > 1) take_items(step, node);
     step.unboxed = find_unboxed(op);
+    if (step.operands.size() > 1 && step.operands[1].kind == OperatorArgument::Kind::constant) {
+      step.float_constant = float_constant(op, step.operands[1].constant);
+    }
   }
 
   static UserError mismatch(const c10::OperatorHandle& op, const std::string& why) {

@@ -87,6 +87,7 @@ struct Step {
   std::optional<c10::OperatorHandle> op;
   std::vector<OperatorArgument> operands;
   UnboxedOperator unboxed;
+  at::Tensor float_constant;  ///< Of the second operand; see aten/unboxed_call.h.
   std::size_t result_count = 1;
   /// If every user takes one item, the items' slots (kNoSlot where unused); the tuple is not built.
   std::vector<Slot> item_results;

@@ -10,6 +10,7 @@
 #include "aten/current_node.h"
 #include "aten/operators.h"
 #include "aten/plan.h"
+#include "aten/trace_keys.h"
 #include "graph/print.h"
 
 namespace assay::aten {
@@ -205,6 +206,11 @@ class Run {
     } else {
       const at::Tensor* second = tensor_operand(operands[1]);
       if (second == nullptr) return false;
+      // Not while somebody records: in a graph the number stays what it was.
+      if (step.float_constant.defined() && first->scalar_type() == at::kFloat &&
+          !is_traced_by_thread()) {
+        second = &step.float_constant;
+      }
       if (const auto* binary = std::get_if<BinaryOperator>(&step.unboxed)) {
         result = binary->call(*first, *second);
       } else {

@@ -16,6 +16,12 @@ namespace assay::aten {
 inline constexpr c10::DispatchKey kBelowAutograd = c10::DispatchKey::Fake;
 inline constexpr c10::DispatchKey kAboveAutograd = c10::DispatchKey::TESTING_ONLY_GenericMode;
 
+/// True while one of the keys is included: somebody sees this thread's operators.
+inline bool is_traced_by_thread() {
+  return c10::impl::tls_is_dispatch_key_included(kBelowAutograd) ||
+         c10::impl::tls_is_dispatch_key_included(kAboveAutograd);
+}
+
 /// Registers both keys on first use. Throws `UserError` if another library in the process has
 /// registered one of them.
 void register_trace_keys();

@@ -1,5 +1,7 @@
 #include "aten/unboxed_call.h"
 
+#include "aten/trace_keys.h"
+
 namespace assay::aten {
 
 namespace {
@@ -14,6 +16,24 @@ bool is_scalar(const c10::Argument& argument) {
 }
 
 }  // namespace
+
+at::Tensor float_constant(const c10::OperatorHandle& op, const c10::IValue& second) {
+  const c10::OperatorName& name = op.operator_name();
+  const bool is_arithmetic =
+      name.overload_name == "Tensor" &&
+      (name.name == "aten::add" || name.name == "aten::sub" || name.name == "aten::mul");
+  if (!is_arithmetic || !second.isTensor()) return {};
+  const at::Tensor& number = second.toTensor();
+  // `x - True` is an error, and must stay one.
+  if (!number.unsafeGetTensorImpl()->is_wrapped_number() || number.is_complex() ||
+      number.scalar_type() == at::kBool) {
+    return {};
+  }
+  const NotTracedScope not_traced;
+  at::Tensor cast = number.to(at::kFloat);
+  cast.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return cast;
+}
 
 UnboxedOperator find_unboxed(const c10::OperatorHandle& op) {
   const c10::FunctionSchema& schema = op.schema();

@@ -1,5 +1,6 @@
 // The calling convention: bound inputs, inputs that are released, integers, halves compiled late.
 #include <ATen/TensorOperators.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/randn.h>
 
@@ -200,6 +201,48 @@ TEST(Calling, FaultsReachABackwardGraphThatIsCompiledLate) {
   x.set_requires_grad(true);
   const Tensor result = only_result(*compiled, {x});
   EXPECT_THROW(result.sum().backward(), BackendError);
+}
+
+// Numbers are cast ahead of time where that changes nothing.
+TEST(Calling, ArithmeticWithNumbersIsEagersToTheBit) {
+  const std::vector<std::string> numbers = {"1", "2.7", "16777217", "-3", "1e300", "True"};
+  const std::vector<at::ScalarType> dtypes = {at::kFloat, at::kDouble, at::kBFloat16, at::kHalf,
+                                              at::kLong,  at::kByte,   at::kBool};
+  for (const std::string name : {"add", "sub", "mul"}) {
+    for (const std::string& number : numbers) {
+      const auto graph = graph_of(
+          "x", "        return (torch.ops.aten." + name + ".Tensor(x, " + number + "),)\n");
+      const aten::GraphRunner runner(*graph);
+      for (const at::ScalarType dtype : dtypes) {
+        for (const bool is_zero_dimensional : {false, true}) {
+          const Tensor x =
+              at::full(is_zero_dimensional ? at::IntArrayRef{} : at::IntArrayRef{3}, 1.3).to(dtype);
+          const auto eager = [&]() -> std::optional<Tensor> {
+            const c10::Scalar scalar = number == "True" ? c10::Scalar(true)
+                                       : number.find_first_of(".e") != std::string::npos
+                                           ? c10::Scalar(std::stod(number))
+                                           : c10::Scalar(std::int64_t{std::stoll(number)});
+            try {
+              if (name == "add") return x.add(scalar);
+              return name == "sub" ? x.sub(scalar) : x.mul(scalar);
+            } catch (const c10::Error&) {
+              return std::nullopt;
+            }
+          }();
+          const std::string what = name + " " + number + " " + c10::toString(dtype);
+          std::vector<c10::IValue> inputs = {x};
+          Values outputs;
+          if (!eager) {
+            EXPECT_THROW(runner.call(inputs, outputs), aten::OperatorError) << what;
+            continue;
+          }
+          runner.call(inputs, outputs);
+          EXPECT_EQ(outputs[0].toTensor().scalar_type(), eager->scalar_type()) << what;
+          EXPECT_TRUE(outputs[0].toTensor().equal(*eager)) << what;
+        }
+      }
+    }
+  }
 }
 
 TEST(Calling, IntegersAreSavedForBackward) {
