@@ -23,14 +23,13 @@ def test_a_compiler_that_fails() -> None:
 
 
 def test_wrong_results(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    settings = {"REPRO_AFTER": "dynamo", "REPRO_LEVEL": "4"}
-    for name, value in settings.items():
-        monkeypatch.setenv(f"TORCHDYNAMO_{name}", value)
-    monkeypatch.setenv("TORCH_COMPILE_DEBUG_DIR", str(tmp_path))
-    monkeypatch.setenv("ASSAY_BINARY", "/nowhere")
     monkeypatch.chdir(tmp_path)
     compiled = assay.aot.compile(program, backend="relu_accuracy_error_TESTING_ONLY")
-    with pytest.raises(assay.AccuracyError, match="Bad accuracy detected"):
+    settings = {"repro_after": "dynamo", "repro_level": 4, "debug_dir_root": str(tmp_path)}
+    with (
+        assay.config.patch(settings, reduce="launcher"),
+        pytest.raises(assay.AccuracyError, match="Bad accuracy detected"),
+    ):
         compiled(torch.ones(3))
 
 
