@@ -203,6 +203,34 @@ TEST(Calling, FaultsReachABackwardGraphThatIsCompiledLate) {
   EXPECT_THROW(result.sum().backward(), BackendError);
 }
 
+// `linear` is an addmm in the halves: the fault is in that, and nothing is compiled twice to find
+// out.
+TEST(Calling, AFaultIsInWhatItsOperatorBecameInTheHalves) {
+  const FaultScope fault({"linear", FaultKind::runtime_error});
+  int captured = 0;
+  int halves = 0;
+  Surroundings surroundings;
+  surroundings.faults_in_halves = true;
+  surroundings.debug_wrapper = [&](Compiler compiler) -> Compiler {
+    return [&, compiler = std::move(compiler)](const CompileRequest& request) {
+      ++(request.role == Role::captured ? captured : halves);
+      for (const graph::Node& node : request.graph->nodes()) {
+        EXPECT_NE(node.target().base_name(), "fault");  // whoever watches sees the graph without it
+      }
+      return compiler(request);
+    };
+  };
+  const auto graph = graph_of("x, w", "        return (torch.nn.functional.linear(x, w),)\n");
+  const Tensor x = at::randn({2, 3});
+  const Tensor w = at::randn({4, 3});
+  const auto compiled = compile("aot_eager", {.graph = graph, .inputs = {x, w}}, surroundings);
+  EXPECT_EQ(captured, 1);
+  EXPECT_EQ(halves, 1);
+  std::vector<c10::IValue> inputs = {x, w};
+  Values outputs;
+  EXPECT_THROW(compiled->call(inputs, outputs), aten::OperatorError);
+}
+
 // Numbers are cast ahead of time where that changes nothing.
 TEST(Calling, ArithmeticWithNumbersIsEagersToTheBit) {
   const std::vector<std::string> numbers = {"1", "2.7", "16777217", "-3", "1e300", "True"};
