@@ -15,6 +15,7 @@
 #include "aten/resolve.h"
 #include "aten/runner.h"
 #include "backends/error.h"
+#include "capture.h"
 #include "compare.h"
 #include "config.h"
 #include "config/config.h"
@@ -202,6 +203,7 @@ PYBIND11_MODULE(_C, module) {
       .def("__call__", &RunnerHandle::run);
 
   add_aot(module);
+  add_capture(module);
   add_compare(module);
   add_config(module);
 

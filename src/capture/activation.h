@@ -40,12 +40,15 @@ struct Activation {
   PyCodeObject* code = nullptr;
   PyObject** locals = nullptr;  ///< `localsplus`: locals, cells, free variables, then the stack.
   PyObject** stack = nullptr;   ///< The first stack slot.
-  PyObject** top = nullptr;     ///< The first free stack slot; valid at boundaries and in operations.
-  Source** origins = nullptr;   ///< Parallel to `locals`, the stack included.
-  int instruction = 0;          ///< Index of the instruction being executed (its first code unit).
-  int next = 0;                 ///< Index of the code unit at which execution goes on.
-  PyObject* result = nullptr;   ///< For `Step::returned`: a new reference.
+  PyObject** top = nullptr;  ///< The first free stack slot; valid at boundaries and in operations.
+  Source** origins = nullptr;  ///< Parallel to `locals`, the stack included.
+  int instruction = 0;         ///< Index of the instruction being executed (its first code unit).
+  int next = 0;                ///< Index of the code unit at which execution goes on.
+  PyObject* result = nullptr;  ///< For `Step::returned`: a new reference.
   Source* result_origin = nullptr;  ///< The origin of the value that the frame returned.
+  /// Set by the operations `call` and `call_ex`: the origin of what they return. The loop puts it
+  /// on the stack beside the result and resets it.
+  Source* returned_origin = nullptr;
   Operations* operations = nullptr;
   Boundary* boundary = nullptr;
 

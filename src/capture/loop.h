@@ -1,5 +1,6 @@
-/// \file Our interpreter loop for CPython 3.11: executes the instructions of a real frame, for real,
-/// calling `Operations` for everything that touches objects. Called by the frame hook (hook.h).
+/// \file Our interpreter loop for CPython 3.11: executes the instructions of a real frame, for
+/// real, calling `Operations` for everything that touches objects. Called by the frame hook
+/// (hook.h).
 #pragma once
 
 #include "capture/activation.h"

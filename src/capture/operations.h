@@ -3,8 +3,10 @@
 /// at an object, makes one or calls one goes through here. `Operations` itself does exactly what
 /// CPython does; the recorder overrides what it wants to see.
 ///
-/// Operands are borrowed. Results are new references, or null with an exception set; functions that
-/// return `bool` return false with an exception set.
+/// Operands are borrowed, and stay on the stack until the operation has returned: inside an
+/// operation locals and stack are as at the start of the instruction. Results are new references,
+/// or null with an exception set; functions that return `bool` return false with an exception set.
+/// Nothing here may throw: CPython's frames are between us and whoever would catch it.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +21,8 @@ struct CallOperands {
   Operand callable;
   PyObject* const* args = nullptr;  ///< args[-1] may be overwritten for the time of the call.
   Source* const* origins = nullptr;
-  std::size_t count = 0;            ///< Keyword arguments included.
-  PyObject* names = nullptr;        ///< May be null.
+  std::size_t count = 0;      ///< Keyword arguments included.
+  PyObject* names = nullptr;  ///< May be null.
 };
 
 enum class Unary { positive, negative, invert, logical_not };
@@ -28,6 +30,12 @@ enum class Unary { positive, negative, invert, logical_not };
 class Operations {
  public:
   virtual ~Operations() = default;
+
+  /// Told when the loop starts on a frame, before its first instruction, and when it stops: the
+  /// frame has returned or yielded `result`, has raised (`result` is null and an exception is set),
+  /// or is handed over to CPython (`result` is null, no exception).
+  virtual void entered(Activation& a);
+  virtual void leaving(Activation& a);
 
   // Names and cells. `cell` is a cell object.
   virtual PyObject* load_global(Activation& a, PyObject* name);
