@@ -26,11 +26,28 @@ from assay._C import (
     UserError,
 )
 
+from assay._compile import (
+    Unsupported,
+    compile,
+    disable,
+    graph_break,
+    is_compiling,
+    mark_dynamic,
+    reset,
+)
+
 __version__: str = _C.version
 
 _C.configure_from_environment()
 
 __all__ = [
+    "reset",
+    "mark_dynamic",
+    "is_compiling",
+    "graph_break",
+    "disable",
+    "compile",
+    "Unsupported",
     "AccuracyError",
     "BackendCompilerFailed",
     "Error",

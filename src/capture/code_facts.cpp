@@ -5,6 +5,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "capture/hook.h"
 #include "capture/ref.h"
 #include "capture/source.h"
 #include "opcode.h"
@@ -191,6 +192,7 @@ CodeLine line_of(PyCodeObject* code, int instruction) {
     PyObject* value = nullptr;
     PyObject* traceback = nullptr;
     PyErr_Fetch(&type, &value, &traceback);
+    const NativeFramesScope native;
     static PyObject* const module = PyImport_ImportModule("linecache");
     const Ref text = Ref::steal(
         module == nullptr ? nullptr

@@ -20,13 +20,19 @@ Hook& hook() {
 // ours before, and pass what it does not want on to us.
 thread_local _PyInterpreterFrame* passed_on = nullptr;
 
+thread_local int native_scopes = 0;
+
 PyObject* evaluate(PyThreadState* thread, _PyInterpreterFrame* frame, int throwing) {
+  if (native_scopes > 0) return evaluate_natively(thread, frame, throwing);
   if (passed_on == frame) return _PyEval_EvalFrameDefault(thread, frame, throwing);
   if (hook().users == 0) return evaluate_natively(thread, frame, throwing);
   return hook().handler(thread, frame, throwing);
 }
 
 }  // namespace
+
+NativeFramesScope::NativeFramesScope() { ++native_scopes; }
+NativeFramesScope::~NativeFramesScope() { --native_scopes; }
 
 void install_hook(FrameHandler handler) {
   PyInterpreterState* interpreter = PyInterpreterState_Get();

@@ -18,4 +18,13 @@ void uninstall_hook();
 /// ours (stock torch.compile's).
 PyObject* evaluate_natively(PyThreadState* thread, _PyInterpreterFrame* frame, int throwing);
 
+/// While it lives, frames of this thread go to CPython: Python code that the recorder itself calls.
+class NativeFramesScope {
+ public:
+  NativeFramesScope();
+  ~NativeFramesScope();
+  NativeFramesScope(const NativeFramesScope&) = delete;
+  NativeFramesScope& operator=(const NativeFramesScope&) = delete;
+};
+
 }  // namespace assay::capture

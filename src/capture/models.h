@@ -15,9 +15,8 @@ using Model = PyObject* (*)(Recorder& recorder, Activation& a, const Call& call)
 /// types by their descriptor.
 Model find_model(PyObject* callable);
 
-/// For files of models: adds one by its dotted name (`builtins.len`, `builtins.list.append`,
-/// `math.sqrt`). Names that do not exist in this Python are ignored if `optional`.
-void add_model(const char* name, Model model);
+/// Makes the tables. To be called before anything is recorded: it imports modules.
+void prepare_models();
 
 /// What a tensor function is called in a graph, or nothing: a function of torch, a method of Tensor.
 struct GraphFunction {

@@ -1,5 +1,6 @@
 // Names, cells and attributes. Attribute access follows the MRO by hand, so that properties,
 // __getattr__ and descriptors are inlined or modelled, and never run unseen.
+#include <algorithm>
 #include <string>
 
 #include "capture/constant_objects.h"
@@ -389,11 +390,81 @@ PyObject* Recorder::module_getattr(PyObject* module, PyObject* name, bool& found
   return nullptr;
 }
 
+PyObject* Recorder::bind_found(Activation& a, PyObject* found, PyObject* object, PyObject* type,
+                               PyObject* name) {
+  if (Py_TYPE(found)->tp_descr_get != nullptr) {
+    if (object == nullptr && (PyFunction_Check(found) || Py_TYPE(found) == &PyMethodDescr_Type ||
+                              Py_TYPE(found) == &PyWrapperDescr_Type)) {
+      is_constant(found);
+      return Py_NewRef(found);
+    }
+    return bind_descriptor(a, found, object, type, name);
+  }
+  if (!is_scalar(found) && tracked_.find(found) == nullptr) {
+    Tracked& tracked = tracked_.add(found, Tracked::Kind::source);
+    tracked.source = sources_.constant(found);
+  }
+  return Py_NewRef(found);
+}
+
+PyObject* Recorder::read_member(Activation& a, PyObject* object, PyObject* descriptor,
+                                PyObject* name) {
+  PyObject* found = PyObject_GetAttr(object, name);
+  const Member member{object, descriptor};
+  if (std::ranges::find(known_members_, member) != known_members_.end()) return found;
+  known_members_.push_back(member);
+  Source* source = sources_.get(Access::member, tracked_.find(object)->source, descriptor);
+  if (found == nullptr) {
+    source->checks.absent = true;  // an unset slot: AttributeError
+    return nullptr;
+  }
+  if (!arrived(found, source)) return made(a, found, "an attribute");
+  return found;
+}
+
+bool Recorder::write_member(Activation& a, PyObject* object, PyObject* descriptor, PyObject* name,
+                            PyObject* value) {
+  if (tracked_.find(object)->source == nullptr || value == nullptr) {
+    // Objects with slots cannot be made again; see has_object_layout.
+    if (!stop(a, "a slot of an object is set")) return false;
+    return PyObject_GenericSetAttr(object, name, value) == 0;
+  }
+  known_members_.push_back({object, descriptor});
+  tracked_.find(object)->is_mutated = true;
+  if (PyObject_GenericSetAttr(object, name, value) < 0) return false;
+  is_constant(descriptor);
+  effects_.push_back({Effect::Kind::set_member, Ref::borrow(object), Ref::borrow(descriptor),
+                      Ref::borrow(value)});
+  return true;
+}
+
 PyObject* Recorder::instance_attribute(Activation& a, PyObject* object, PyObject* name) {
   static PyObject* const getattribute = interned("__getattribute__");
-  static PyObject* const getattr = interned("__getattr__");
   static PyObject* const object_getattribute =
       PyDict_GetItem(PyBaseObject_Type.tp_dict, getattribute);
+  PyTypeObject* type = Py_TYPE(object);
+  if (type->tp_getattro != PyObject_GenericGetAttr) {
+    PyObject* custom = lookup_on_type(type, getattribute);
+    if (custom != nullptr && PyFunction_Check(custom)) {
+      is_constant(custom);
+      PyObject* args[] = {nullptr, object, name};
+      return call_object(a, {custom, args + 1, 2, nullptr});
+    }
+    if (PyMethod_Check(object) || Py_TYPE(object) == &PySuper_Type) {
+      return special_attribute(*this, a, object, name);
+    }
+    if (custom != object_getattribute) {
+      if (!stop(a, std::string("attributes of '") + type->tp_name + "' objects are not modelled")) {
+        return nullptr;
+      }
+      return PyObject_GetAttr(object, name);
+    }
+  }
+  return generic_attribute(a, object, name);
+}
+
+PyObject* Recorder::generic_attribute(Activation& a, PyObject* object, PyObject* name) {
+  static PyObject* const getattr = interned("__getattr__");
   static PyObject* const module_getattr_function = [] {
     return _PyType_Lookup(module_type(), getattr);
   }();
@@ -402,20 +473,6 @@ PyObject* Recorder::instance_attribute(Activation& a, PyObject* object, PyObject
     return PyObject_GetAttr(object, name);
   };
   PyTypeObject* type = Py_TYPE(object);
-  if (type->tp_getattro != PyObject_GenericGetAttr &&
-      lookup_on_type(type, getattribute) != object_getattribute) {
-    PyObject* custom = lookup_on_type(type, getattribute);
-    if (custom != nullptr && PyFunction_Check(custom)) {
-      is_constant(custom);
-      PyObject* args[] = {nullptr, object, name};
-      return call_object(a, {custom, args + 1, 2, nullptr});
-    }
-    if (PyFunction_Check(object) || PyMethod_Check(object) || PyCFunction_Check(object) ||
-        Py_TYPE(object) == &PySuper_Type) {
-      return special_attribute(*this, a, object, name);
-    }
-    return plainly(std::string("attributes of '") + type->tp_name + "' objects are not modelled");
-  }
   if (PyFunction_Check(object) || PyCFunction_Check(object)) {
     return special_attribute(*this, a, object, name);
   }

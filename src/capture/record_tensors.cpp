@@ -6,7 +6,7 @@
 #include <string_view>
 #include <unordered_set>
 
-#include "aten/record_arguments.h"
+#include "aten/runner.h"
 #include "aten/resolve.h"
 #include "capture/constant_objects.h"
 #include "capture/cpython_311.h"
@@ -14,6 +14,7 @@
 #include "capture/python_argument.h"
 #include "capture/recorder.h"
 #include "capture/torch_types.h"
+#include "opcode.h"
 
 namespace assay::capture {
 
@@ -72,7 +73,9 @@ bool resolves(const graph::Target& target, bool is_method) {
   return entry->second;
 }
 
-graph::ValueMeta meta_of(const at::Tensor& tensor) { return {aten::describe_tensor(tensor)}; }
+graph::ValueMeta meta_of(const at::Tensor& tensor) {
+  return aten::describe(aten::Value(c10::IValue(tensor)));
+}
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include "capture/constant_objects.h"
 #include "capture/recipe_builder.h"
 #include "capture/torch_types.h"
+#include "opcode.h"
 
 namespace assay::capture {
 
@@ -15,12 +16,15 @@ void Recorder::begin(Activation& root) {
   root_ = &root;
   start_ = root.instruction;
   handling_ = 0;
+  after_pop_except_ = false;
+  creating_.clear();
   sources_ = SourceTree();
   tracked_.clear();
   lookups_.clear();
   looked_up_.clear();
   effects_.clear();
   saved_.clear();
+  known_members_.clear();
   distinct_.clear();
   expected_operators_ = watch_.count();
   nodes_.clear();
@@ -61,7 +65,9 @@ void Recorder::add_slots(Activation& root) {
   }
 }
 
-void Recorder::checkpoint(Activation&) {
+void Recorder::checkpoint(Activation& root) {
+  if (after_pop_except_ && handling_ > 0) --handling_;
+  after_pop_except_ = instruction_at(root.code, root.instruction).opcode == POP_EXCEPT;
   checkpoint_ = {tracked_.order(), sources_.size(), lookups_.size(),
                  effects_.size(),  nodes_.size(),   distinct_.size(), grad_mode_};
   saved_.clear();
@@ -141,6 +147,23 @@ bool Recorder::end_segment(int end, bool is_return, BreakReason reason) {
 void Recorder::enter(Activation& inlined) {
   inlined_.push_back(&inlined);
   entered_at_.push_back(tracked_.order());
+  // CPython has made these two for the frame.
+  const PyCodeObject* code = inlined.code;
+  int next = code->co_argcount + code->co_kwonlyargcount;
+  for (const int flag : {CO_VARARGS, CO_VARKEYWORDS}) {
+    if ((code->co_flags & flag) == 0) continue;
+    PyObject* made_object = inlined.locals[next++];
+    if (made_object != nullptr && !is_scalar(made_object) && !PyCell_Check(made_object) &&
+        tracked_.find(made_object) == nullptr) {
+      tracked_.add(made_object, Tracked::Kind::local).is_known = true;
+    }
+  }
+  // `self` of an __init__ that type.__call__ calls has not been seen before.
+  if (creating_.empty()) return;
+  PyObject* self = inlined.code->co_argcount > 0 ? inlined.locals[0] : nullptr;
+  if (self != nullptr && Py_TYPE(self) == creating_.back() && tracked_.find(self) == nullptr) {
+    tracked_.add(self, Tracked::Kind::local).is_known = true;
+  }
 }
 
 void Recorder::leave(Activation& inlined) {
@@ -285,6 +308,23 @@ bool Recorder::is_local(PyObject* object) {
   }
   if (!known) return false;
   tracked_.add(object, Tracked::Kind::local).is_known = true;
+  return true;
+}
+
+void Recorder::track_local(PyObject* object) {
+  if (tracked_.find(object) != nullptr) return;
+  tracked_.add(object, Tracked::Kind::local).is_known = true;
+}
+
+bool Recorder::has_only_values(PyObject* container, int depth) {
+  if (is_scalar(container)) return true;
+  if (depth > 20 || (!PyList_Check(container) && !PyTuple_Check(container)) ||
+      !know_contents(container)) {
+    return false;
+  }
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(container); ++i) {
+    if (!has_only_values(PySequence_Fast_GET_ITEM(container, i), depth + 1)) return false;
+  }
   return true;
 }
 

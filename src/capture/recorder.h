@@ -100,6 +100,20 @@ class Recorder final : public Operations {
   void changed_contents(PyObject* container);
   bool append(PyObject* list, PyObject* item);
   bool set_grad_mode(Activation& a, bool enabled);
+  bool grad_mode() const { return grad_mode_; }
+  /// A new object whose contents the recorder follows from now on.
+  void track_local(PyObject* object);
+  /// A list or tuple of numbers, strings and the like, nested or not; known.
+  bool has_only_values(PyObject* container, int depth = 0);
+  /// An attribute that a C descriptor keeps in the object (a slot of __slots__).
+  PyObject* read_member(Activation& a, PyObject* object, PyObject* descriptor, PyObject* name);
+  bool write_member(Activation& a, PyObject* object, PyObject* descriptor, PyObject* name,
+                    PyObject* value);
+  /// As object.__getattribute__ does, guarded.
+  PyObject* generic_attribute(Activation& a, PyObject* object, PyObject* name);
+  /// What was found on a type, bound to an object (null: to the type), as attribute access does.
+  PyObject* bind_found(Activation& a, PyObject* found, PyObject* object, PyObject* type,
+                       PyObject* name);
 
   // Calls; for models.
   PyObject* call_object(Activation& a, const Call& call, Source* const* origins = nullptr);
@@ -117,6 +131,8 @@ class Recorder final : public Operations {
   bool set_attribute(Activation& a, PyObject* object, PyObject* name, PyObject* value);
 
   // Operations.
+  void entered(Activation& a) override;
+  void leaving(Activation& a) override;
   PyObject* load_global(Activation& a, PyObject* name) override;
   bool store_global(Activation& a, PyObject* name, Operand value) override;
   bool delete_global(Activation& a, PyObject* name) override;
@@ -211,6 +227,11 @@ class Recorder final : public Operations {
     Ref key;
     Ref value;
   };
+  struct Member {
+    PyObject* object;
+    PyObject* descriptor;
+    bool operator==(const Member&) const = default;
+  };
   struct Input {
     Source* source;
     graph::Node* placeholder;
@@ -240,6 +261,7 @@ class Recorder final : public Operations {
   PyObject* call_type(Activation& a, const Call& call);
   PyObject* call_instance(Activation& a, const Call& call);
   PyObject* call_builtin(Activation& a, const Call& call);
+  PyObject* call_partial(Activation& a, const Call& call);
   PyObject* tensor_operator(Activation& a, const char* name, PyObject* left, PyObject* right);
   void save_for_rollback(PyObject* object, bool always = false);
   /// Operators that ran without being recorded. If an operation that was thought to run none has
@@ -265,6 +287,8 @@ class Recorder final : public Operations {
   std::set<std::pair<PyObject*, PyObject*>> looked_up_;
   std::vector<RecordedEffect> effects_;
   std::vector<Saved> saved_;
+  std::vector<Member> known_members_;
+  std::vector<PyTypeObject*> creating_;  // types whose instances are being made
   std::vector<std::pair<Source*, Source*>> distinct_;
   std::shared_ptr<graph::Graph> graph_;
   std::vector<graph::Node*> nodes_;  // calls in order
@@ -279,6 +303,7 @@ class Recorder final : public Operations {
   std::vector<Source*> initial_origins_;
   Source* pending_origins_[8] = {};
   graph::StackTable stacks_;
+  bool after_pop_except_ = false;
   int handling_ = 0;  // exceptions being handled by the root, begun in this segment
 };
 

@@ -38,7 +38,7 @@ int replace_contents(PyObject* target, PyObject* contents) {
   return updated ? 0 : -1;
 }
 
-int apply(const Effect& effect, const std::vector<Ref>& made) {
+int redo(const Effect& effect, const std::vector<Ref>& made) {
   const auto object = [&](int recipe) {
     return recipe < 0 ? nullptr : made[static_cast<std::size_t>(recipe)].get();
   };
@@ -86,7 +86,7 @@ bool Segment::replay(Activation& activation, const GuardValues& values) const {
     }
     std::vector<Ref> made = cook(recipes, values, {outputs.data(), outputs.size()});
     for (const Effect& effect : effects) {
-      if (apply(effect, made) < 0) throw PythonError{};
+      if (redo(effect, made) < 0) throw PythonError{};
     }
     if (result >= 0) {
       activation.result = made[static_cast<std::size_t>(result)].release();

@@ -24,14 +24,21 @@ std::string to_string(PyObject* unicode) {
 }
 
 std::string short_repr(PyObject* object) {
-  if (!is_scalar(object)) return std::string("<") + Py_TYPE(object)->tp_name + ">";
+  if (!is_scalar(object)) {
+    std::string shown = "<";
+    shown += Py_TYPE(object)->tp_name;
+    return shown += ">";
+  }
   const Ref text = Ref::steal(PyObject_Repr(object));
   if (!text) {
     PyErr_Clear();
     return "?";
   }
   std::string shown = to_string(text.get());
-  if (shown.size() > 60) shown = shown.substr(0, 57) + "...";
+  if (shown.size() > 60) {
+    shown.resize(57);
+    shown += "...";
+  }
   return shown;
 }
 
@@ -97,7 +104,9 @@ std::string constant_text(PyObject* object) {
   }
   if (PyDict_Check(object)) {
     PyObject* name = PyDict_GetItemString(object, "__name__");
-    return name != nullptr && PyUnicode_Check(name) ? "globals of " + to_string(name) : "globals";
+    std::string shown = "globals";
+    if (name != nullptr && PyUnicode_Check(name)) shown.append(" of ").append(to_string(name));
+    return shown;
   }
   return short_repr(object);
 }
