@@ -112,7 +112,6 @@ def test_key_error(x, table):
     call(data(3), {"a": 1}, {"b": 2}),
     call(data(3), {"a": 1}, {"b": 2}),
     call(data(3), {"a": 1}, {"a": 5}),
-    ,
 )
 def test_dict_union_and_unpacking(x, left, right):
     both = left | right
