@@ -181,7 +181,11 @@ class Description:
                 frames.append(f"{code.co_name}:{traceback.tb_lineno}")
             traceback = traceback.tb_next
         self.leaves[f"{path}.__traceback__"] = " > ".join(frames)
-        self.add_attributes(path, value.__dict__)
+        # What an exception of a library carries is the library's; a user may add notes to it.
+        own = not self.is_foreign(type(value)) or type(value).__module__ == builtins.__name__
+        self.add_attributes(
+            path, {k: v for k, v in value.__dict__.items() if own or k == "__notes__"}
+        )
 
     def add_class(self, path: str, value: type) -> None:
         self.leaves[path] = f"class {value.__module__}.{value.__qualname__}"
@@ -290,6 +294,8 @@ class Description:
             parts = {"func": value.func}
         elif isinstance(value, functools._lru_cache_wrapper):
             parts = {"__wrapped__": value.__wrapped__, "info": tuple(value.cache_info())}
+        elif isinstance(value, torch.utils.hooks.RemovableHandle):
+            parts = {}  # only a number of the process, see add_dict
         elif isinstance(value, weakref.ref):
             parts = {"referent": value()}
         elif isinstance(value, super):
@@ -312,8 +318,10 @@ class Description:
 
     def add_instance(self, path: str, value: Any) -> None:
         attributes: dict[str, Any] = {}
+        known = type(value) is object
         for base in reversed(type(value).__mro__):
             slots = base.__dict__.get("__slots__", ())
+            known = known or "__slots__" in base.__dict__
             for name in (slots,) if isinstance(slots, str) else slots:
                 slot = base.__dict__.get(name)
                 try:
@@ -323,14 +331,14 @@ class Description:
         try:
             attributes.update(object.__getattribute__(value, "__dict__"))
         except AttributeError:
-            if not attributes and type(value) is not object and type(value).__basicsize__ > 16:
+            if not known:
                 raise TypeError(f"{path}: the harness does not compare {type(value)}") from None
         self.add_attributes(path, attributes)
 
     def add_attributes(self, path: str, attributes: dict[str, Any]) -> None:
         for name, item in attributes.items():
             # Stock Dynamo leaves marks on what it has seen.
-            marked = name.startswith(("_dynamo", "_torch_dynamo"))
+            marked = name.startswith(("_dynamo", "_torch_dynamo", "_is_torch_compile"))
             if name not in ("__weakref__", "__dict__", "_abc_impl") and not marked:
                 self.add(f"{path}.{name}", item)
 
