@@ -151,12 +151,8 @@ class Description:
             if holds
         ]
         with torch.no_grad():
-            copy = (
-                value.detach()
-                .resolve_conj()
-                .resolve_neg()
-                .clone(memory_format=torch.contiguous_format)
-            )
+            plain = value.as_subclass(torch.Tensor).detach().resolve_conj().resolve_neg()
+            copy = plain.clone(memory_format=torch.contiguous_format)
         kind = "Tensor" if type(value) is torch.Tensor else type(value).__qualname__
         header = (
             f"{kind} {value.dtype} {tuple(value.shape)} strides ({', '.join(map(str, strides))}) "
