@@ -32,6 +32,7 @@ import hashlib
 import inspect
 import io
 import random
+import re
 import sys
 import types
 import warnings
@@ -164,6 +165,10 @@ class Run:
 
     def describe_all(self) -> Description:
         description = Description(self.program.file, self.compiled)
+        for number, record in enumerate(self.history, 1):  # first: it explains what follows
+            raised = record.get("raised")
+            ended = "returned" if raised is None else f"raised {type(raised).__name__}: {raised}"
+            description.leaves[f"end of call {number}"] = ended
         for number, record in enumerate(self.history, 1):
             for name, value in record.items():
                 description.add(f"call {number}: {name}", value)
@@ -275,6 +280,17 @@ def run(program: Program, compile: Callable[[Any], Any]) -> tuple[list[Descripti
     return descriptions, this
 
 
+class Difference(AssertionError):
+    """The compiled program did something that the eager one does not, or left something out."""
+
+    @property
+    def where(self) -> str:
+        """The kind of thing that differs, such as `result` or `global`."""
+        found = re.search(r"after call \d+: (?:call \d+: )?(\w+)", str(self))
+        assert found is not None
+        return found[1]
+
+
 def check(program: Program, backend: str) -> None:
     """Fails at the first thing that differs between the eager and the compiled run."""
     expected, _ = run(program, engine.Subject)
@@ -285,7 +301,7 @@ def check(program: Program, backend: str) -> None:
         difference = first_difference(before, after, program.tolerance and backend != "eager")
         if difference is not None:
             error = compiled.history[number - 1].get("raised")
-            raise AssertionError(
+            raise Difference(
                 f"{program.function.__name__} ({program.file}:"
                 f"{program.function.__code__.co_firstlineno}), after call {number}: {difference}"
             ) from error

@@ -8,6 +8,7 @@ import time
 import numpy
 import torch
 
+from capture import engine
 from capture.harness import call, data, program
 
 
@@ -415,15 +416,39 @@ def test_input_written_before_and_after_a_break(x):
     return x, view
 
 
-@program(call(data(2)), call(data(2)), call(data(3)))
-def test_disabled_function(x):
-    import assay
+@program
+def test_disabled_function():
+    seen = []
 
-    @getattr(assay, "disable", lambda function: function)
+    @engine.disable
     def untouched(v):
+        seen.append(v.shape)
         return v * 2 + 1
 
-    return untouched(x) - 1
+    def f(x):
+        return untouched(x + 1) - 1
+
+    yield f
+    yield call(data(2))
+    yield call(data(2))
+    yield call(data(3))
+
+
+@program
+def test_asked_for_break():
+    seen = []
+
+    def f(x, n):
+        y = x * n
+        seen.append(n)
+        engine.graph_break()
+        seen.append(-n)
+        return y + len(seen)
+
+    yield f
+    yield call(data(2), 1)
+    yield call(data(2), 1)
+    yield call(data(2), 2)
 
 
 @program(call(data(2), "3 + 4"), call(data(2), "3 + 4"), call(data(2), "n * 2"))
