@@ -2,10 +2,9 @@
 // operations_*.cpp.
 #include "capture/operations.h"
 
-#include <opcode.h>
-
 #include <array>
 
+#include "capture/execute.h"
 #include "capture/reference.h"
 
 namespace assay::capture {
@@ -53,6 +52,28 @@ constexpr std::array<binaryfunc, NB_INPLACE_XOR + 1> binary_functions = [] {
   return table;
 }();
 
+// Whether the next instruction stores into the local that holds the same object.
+PyObject** local_to_replace(Activation& a, PyObject* value) {
+  const Instruction next = decode(_PyCode_CODE(a.code), a.next);
+  if (next.opcode != STORE_FAST || a.locals[next.arg] != value) return nullptr;
+  return &a.locals[next.arg];
+}
+
+// `s += more` grows the string in place if nothing but the local and the stack refer to it, as in
+// CPython: otherwise building a string piece by piece takes quadratic time. So the local and the
+// stack let go of it.
+PyObject* append_in_place(Activation& a, PyObject* left, PyObject* right) {
+  constexpr Py_ssize_t kLocalAndStack = 2;
+  if (Py_REFCNT(left) != kLocalAndStack || a.top[-2] != left) return nullptr;
+  PyObject** local = local_to_replace(a, left);
+  if (local == nullptr) return nullptr;
+  a.top[-2] = Py_NewRef(Py_None);
+  *local = nullptr;
+  Py_DECREF(left);
+  PyUnicode_Append(&left, right);
+  return left;
+}
+
 }  // namespace
 
 void Operations::entered(Activation& /*a*/) {}
@@ -74,7 +95,12 @@ PyObject* Operations::unary(Activation& /*a*/, Unary op, Operand value) {
   return is_true < 0 ? nullptr : to_bool(is_true == 0);
 }
 
-PyObject* Operations::binary(Activation& /*a*/, int op, Operand left, Operand right) {
+PyObject* Operations::binary(Activation& a, int op, Operand left, Operand right) {
+  const bool adds = op == NB_ADD || op == NB_INPLACE_ADD;
+  if (adds && PyUnicode_CheckExact(left.object) && PyUnicode_CheckExact(right.object)) {
+    PyObject* result = append_in_place(a, left.object, right.object);
+    if (result != nullptr || PyErr_Occurred() != nullptr) return result;
+  }
   return binary_functions[static_cast<std::size_t>(op)](left.object, right.object);
 }
 

@@ -32,8 +32,8 @@ class Operations {
   virtual ~Operations() = default;
 
   /// Told when the loop starts on a frame, before its first instruction, and when it stops: the
-  /// frame has returned or yielded `result`, has raised (`result` is null and an exception is set),
-  /// or is handed over to CPython (`result` is null, no exception).
+  /// frame has returned or yielded `result`, or has raised (`result` is null and an exception is
+  /// set), or CPython executes the rest of it (`result` is null).
   virtual void entered(Activation& a);
   virtual void leaving(Activation& a);
 
