@@ -23,7 +23,7 @@ using Stack = std::vector<c10::IValue>;
 namespace functional = at::functionalization::impl;
 
 // A tensor among the arguments of a call.
-struct Operand {
+struct CallOperand {
   Tensor tensor;
   std::size_t index_in_list = 0;
   bool is_in_list = false;
@@ -48,16 +48,17 @@ bool may_write(const c10::FunctionSchema& schema) {
   return schema.is_mutable() || std::ranges::any_of(schema.arguments(), is_statistic);
 }
 
-std::vector<Operand> operands_of(const c10::FunctionSchema& schema, const c10::IValue* arguments) {
-  std::vector<Operand> operands;
-  const auto add = [&](const Tensor& tensor, Operand operand) {
+std::vector<CallOperand> operands_of(const c10::FunctionSchema& schema,
+                                     const c10::IValue* arguments) {
+  std::vector<CallOperand> operands;
+  const auto add = [&](const Tensor& tensor, CallOperand operand) {
     if (!tensor.defined() || !tensor.has_storage() || tensor.layout() != c10::kStrided) return;
     operand.tensor = tensor;
     operands.push_back(std::move(operand));
   };
   for (std::size_t i = 0; i < schema.arguments().size(); ++i) {
     const c10::Argument& argument = schema.arguments()[i];
-    Operand operand;
+    CallOperand operand;
     operand.is_written = argument.alias_info() != nullptr && argument.alias_info()->isWrite();
     if (is_statistic(argument)) operand.is_written |= is_training(schema, arguments);
     if (arguments[i].isTensor()) {
@@ -108,8 +109,8 @@ bool is_elementwise(const c10::OperatorHandle& op) {
          name == "aten::where";
 }
 
-bool may_share_elements(const c10::OperatorHandle& op, const Operand& written,
-                        const Operand& other) {
+bool may_share_elements(const c10::OperatorHandle& op, const CallOperand& written,
+                        const CallOperand& other) {
   if (other.is_written || !has_same_elements(written.tensor, other.tensor)) return false;
   if (!written.is_in_list) return is_elementwise(op);
   // The operators on lists go through them one index after another.
@@ -185,13 +186,13 @@ void OverlappingWrites::refuse(const c10::OperatorHandle& op, const Stack& stack
   const c10::IValue* arguments = stack.data() + stack.size() - schema.arguments().size();
   refuse_offset(op, arguments);
   if (!may_write(schema)) return;
-  const std::vector<Operand> operands = operands_of(schema, arguments);
-  for (const Operand& written : operands) {
+  const std::vector<CallOperand> operands = operands_of(schema, arguments);
+  for (const CallOperand& written : operands) {
     if (!written.is_written) continue;
     refuse_operand(op, written.tensor);
     refuse_out(op, written.tensor);
     add_write(op, written.tensor);
-    for (const Operand& other : operands) {
+    for (const CallOperand& other : operands) {
       if (&other == &written || !overlap(written.tensor, other.tensor) ||
           may_share_elements(op, written, other)) {
         continue;
