@@ -14,42 +14,27 @@ from typing import Any
 
 import torch  # noqa: F401  (loads libtorch, which the extension links)
 
-from assay import _C, aot, compare, config
-from assay._C import (
-    AccuracyError,
-    BackendCompilerFailed,
-    Error,
-    InternalError,
-    OperatorError,
-    SettingsError,
-    TraceError,
-    UserError,
-)
+from assay import _C, aot, compare, config, errors
+from assay.errors import *  # noqa: F403  (its __all__ is the list of exceptions)
 
 __version__: str = _C.version
 
 _C.configure_from_environment()
 
 __all__ = [
-    "AccuracyError",
-    "BackendCompilerFailed",
-    "Error",
     "Graph",
-    "InternalError",
-    "OperatorError",
     "Repro",
-    "SettingsError",
-    "TraceError",
-    "UserError",
     "aot",
     "compare",
     "compile_times",
     "config",
+    "errors",
     "list_backends",
     "load",
     "parse",
     "set_logs",
 ]
+__all__ += errors.__all__
 
 
 class Graph:

@@ -73,6 +73,8 @@ class AccuracyFailure : public aten::ProgramError {
  public:
   explicit AccuracyFailure(const std::string& difference)
       : ProgramError("AccuracyError", difference, difference) {}
+
+  const char* python_class() const noexcept override { return "AccuracyError"; }
 };
 
 // Fills in every node's metadata from the values of the eager run.
