@@ -152,15 +152,7 @@ struct Bounds {
             high == INT64_MAX ? kInfinity : End{high, 0}};
   }
 
-  static Interval operation(Operation operation, const std::vector<Interval>& operands) {
-    Interval result = operands[0];
-    for (std::size_t i = 1; i < operands.size(); ++i) {
-      result = apply(operation, result, operands[i]);
-    }
-    return result;
-  }
-
-  static Interval apply(Operation operation, const Interval& left, const Interval& right) {
+  static Interval operation(Operation operation, const Interval& left, const Interval& right) {
     switch (operation) {
       case Operation::add:
         return {add(left.low, right.low, -1), add(left.high, right.high, 1)};
@@ -204,11 +196,11 @@ class Simplifier {
     };
     if (const auto value = point(size)) return *value;
     if (size.operands().empty()) return size;
-    const Operation operation = size.operation();
-    SizeExpr result = simplify(size.operands()[0]);
-    for (std::size_t i = 1; i < size.operands().size(); ++i) {
-      result = combine(operation, result, simplify(size.operands()[i]));
-    }
+    const SizeExpr result =
+        size.reduce([this](const SizeExpr& operand) { return simplify(operand); },
+                    [this](Operation operation, const SizeExpr& left, const SizeExpr& right) {
+                      return combine(operation, left, right);
+                    });
     const auto value = point(result);
     return value ? *value : result;
   }
