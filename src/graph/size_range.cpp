@@ -244,10 +244,9 @@ class Simplifier {
   SizeExpr divide(Operation operation, const SizeExpr& left, const SizeExpr& right) const {
     const SizeRange divisor = bounds(right, symbols_);
     const SizeRange range = bounds(left, symbols_);
+    if (divisor.contains(0) || may_fail(right)) return SizeExpr::binary(operation, left, right);
     if (operation == Operation::modulo && range.low >= 0 && range.high < divisor.low) return left;
-    if (right.is_constant() || divisor.contains(0) || may_fail(right)) {
-      return SizeExpr::binary(operation, left, right);
-    }
+    if (right.is_constant()) return SizeExpr::binary(operation, left, right);
     // left = right*quotient + rest
     SizeExpr quotient = 0;
     SizeExpr rest = 0;
