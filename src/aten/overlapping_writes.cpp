@@ -76,8 +76,14 @@ std::vector<CallOperand> operands_of(const c10::FunctionSchema& schema,
 
 enum class WrittenThrough { plain_memory, shared_elements, view_by_strides, windows_with_gaps };
 
-bool is_unfold(const at::functionalization::ViewMeta& step) {
-  return std::string_view(typeid(step).name()).find("unfold") != std::string_view::npos;
+bool is_called(const at::functionalization::ViewMeta& step, std::string_view view) {
+  return std::string_view(typeid(step).name()).find(view) != std::string_view::npos;
+}
+
+// Views that look at the storage, of which functionalization knows nothing behind another view.
+// (`is_as_strided` is not set for as_strided_.)
+bool is_by_strides(const at::functionalization::ViewMeta& step) {
+  return step.is_as_strided || is_called(step, "as_strided_") || is_called(step, "resize_");
 }
 
 // A write to a view is written back to its base through every view between them.
@@ -91,12 +97,12 @@ WrittenThrough written_through(const Tensor& tensor) {
   if (overlaps_internally(view)) return WrittenThrough::shared_elements;
   const auto& steps = functional::unsafeGetFunctionalWrapper(tensor)->view_metas();
   for (const auto& step : steps) {
-    // as_strided looks at the storage, of which functionalization knows nothing behind a view.
-    if (step->is_as_strided && &step != &steps.front()) return WrittenThrough::view_by_strides;
+    if (is_by_strides(*step) && &step != &steps.front()) return WrittenThrough::view_by_strides;
     const std::int64_t elements = view.numel();
     view = step->forward(view);
     // The inverse of unfold writes zeros between the windows.
-    if (is_unfold(*step) && view.numel() < elements) return WrittenThrough::windows_with_gaps;
+    if (is_called(*step, "unfold") && view.numel() < elements)
+      return WrittenThrough::windows_with_gaps;
     if (overlaps_internally(view)) return WrittenThrough::shared_elements;
   }
   return WrittenThrough::plain_memory;
@@ -146,9 +152,10 @@ void refuse_operand(const c10::OperatorHandle& op, const Tensor& written) {
                            where(),
                        "slice the tensor instead");
     case WrittenThrough::view_by_strides:
-      throw TraceError(
-          python_name(op) + " mutates a tensor through as_strided() of a view" + where(),
-          "use other view operators, or as_strided() of the whole tensor");
+      throw TraceError(python_name(op) +
+                           " mutates a tensor through as_strided() or resize_() of a view" +
+                           where(),
+                       "use other view operators, or as_strided() of the whole tensor");
   }
 }
 
@@ -205,13 +212,16 @@ void OverlappingWrites::refuse(const c10::OperatorHandle& op, const Stack& stack
 }
 
 void OverlappingWrites::refuse_offset(const c10::OperatorHandle& op, const c10::IValue* arguments) {
-  if (op.operator_name().name != "aten::as_strided") return;
-  constexpr std::size_t kOffset = 3;
-  if (arguments[kOffset].isNone()) return;
+  if (!op.operator_name().name.starts_with("aten::as_strided")) return;
+  const c10::FunctionSchema& schema = op.schema();
+  const auto offset = schema.argumentIndexWithName("storage_offset");
+  if (!offset || arguments[*offset].isNone()) return;
   const c10::StorageImpl* storage = arguments[0].toTensor().storage().unsafeGetStorageImpl();
   if (!inputs_.contains(storage)) return;
   if (written_.contains(storage)) throw viewed_by_offset(op);
-  viewed_by_offset_.insert(storage);
+  // as_strided_copy and as_strided_scatter read it once; of a view, later writes are seen.
+  const bool is_view = schema.arguments()[0].alias_info() != nullptr;
+  if (is_view) viewed_by_offset_.insert(storage);
 }
 
 void OverlappingWrites::add_write(const c10::OperatorHandle& op, const Tensor& tensor) {
