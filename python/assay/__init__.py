@@ -14,17 +14,8 @@ from typing import Any
 
 import torch  # noqa: F401  (loads libtorch, which the extension links)
 
-from assay import _C, aot, compare, config
-from assay._C import (
-    AccuracyError,
-    BackendCompilerFailed,
-    Error,
-    InternalError,
-    OperatorError,
-    SettingsError,
-    TraceError,
-    UserError,
-)
+from assay import _C, aot, compare, config, errors
+from assay.errors import *  # noqa: F403  (its __all__ is the list of exceptions)
 
 from assay._compile import (
     Unsupported,
@@ -41,6 +32,7 @@ __version__: str = _C.version
 _C.configure_from_environment()
 
 __all__ = [
+<<<<<<< HEAD
     "reset",
     "mark_dynamic",
     "is_compiling",
@@ -51,22 +43,21 @@ __all__ = [
     "AccuracyError",
     "BackendCompilerFailed",
     "Error",
+=======
+>>>>>>> frame
     "Graph",
-    "InternalError",
-    "OperatorError",
     "Repro",
-    "SettingsError",
-    "TraceError",
-    "UserError",
     "aot",
     "compare",
     "compile_times",
     "config",
+    "errors",
     "list_backends",
     "load",
     "parse",
     "set_logs",
 ]
+__all__ += errors.__all__
 
 
 class Graph:

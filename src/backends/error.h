@@ -16,6 +16,8 @@ class BackendError : public aten::ProgramError {
                graph::Provenance provenance = {})
       : ProgramError("BackendError", "backend '" + std::string(backend) + "': " + message, message,
                      std::move(node), std::move(provenance)) {}
+
+  const char* python_class() const noexcept override { return "BackendCompilerFailed"; }
 };
 
 }  // namespace assay::backends
