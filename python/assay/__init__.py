@@ -32,19 +32,13 @@ __version__: str = _C.version
 _C.configure_from_environment()
 
 __all__ = [
-<<<<<<< HEAD
-    "reset",
-    "mark_dynamic",
-    "is_compiling",
-    "graph_break",
-    "disable",
-    "compile",
     "Unsupported",
-    "AccuracyError",
-    "BackendCompilerFailed",
-    "Error",
-=======
->>>>>>> frame
+    "compile",
+    "disable",
+    "graph_break",
+    "is_compiling",
+    "mark_dynamic",
+    "reset",
     "Graph",
     "Repro",
     "aot",

@@ -12,9 +12,10 @@ from typing import Any
 import torch
 
 from assay import _C
+from assay.errors import UserError
 
 
-class Unsupported(_C.UserError):
+class Unsupported(UserError):
     """``fullgraph=True``, and something in the function cannot be part of the graph."""
 
 

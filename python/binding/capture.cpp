@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "assay/backend.h"
+#include "capture/code_facts.h"
 #include "capture/driver.h"
 #include "capture/function.h"
 #include "capture/hook.h"
@@ -108,9 +109,9 @@ py::list capture_records(const py::object& captured) {
 
 void add_capture(py::module_& module) {
   module.def("capture_run_all_frames", &run_all_frames, py::arg("enabled"),
-             py::arg("hand_over_after") = py::none(),
+             py::arg("instructions") = py::none(),
              "For tests: send every frame of the process through the capture loop, which then does "
-             "nothing but execute it.");
+             "nothing but execute it; or its first instructions, and CPython the rest.");
   module.attr("CapturedFunction") = py::reinterpret_borrow<py::object>(
       reinterpret_cast<PyObject*>(capture::captured_function_type()));
   module.def("capture_function", &capture_function, py::arg("function"), py::arg("backend"),
@@ -120,7 +121,7 @@ void add_capture(py::module_& module) {
   module.def("capture_replays", [](const py::object& captured) { return cache_of(captured).replays; });
   module.def("capture_reset", &capture::reset_all);
   module.def("capture_is_recording", &capture::is_capturing);
-  module.def("capture_skip_files", &capture::set_skipped_files, py::arg("prefixes"));
+  module.def("capture_skip_files", &capture::set_library_files, py::arg("prefixes"));
   module.def("capture_set_unsupported",
              [](const py::object& type) { capture::set_unsupported_class(type.ptr()); });
   // Calls a function that is not to be captured.
@@ -129,7 +130,6 @@ void add_capture(py::module_& module) {
     const capture::CaptureScope none(nullptr);
     return function(*args, **kwargs);
   });
-             "nothing but execute it; or its first instructions, and CPython the rest.");
 }
 
 }  // namespace assay::binding

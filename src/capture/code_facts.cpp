@@ -1,5 +1,6 @@
 #include "capture/code_facts.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string_view>
@@ -155,7 +156,28 @@ class Liveness {
   std::vector<std::vector<bool>> live_;  // by code unit
 };
 
+std::vector<std::string>& library_files() {
+  static std::vector<std::string> prefixes;
+  return prefixes;
+}
+
 }  // namespace
+
+void set_library_files(std::vector<std::string> prefixes) { library_files() = std::move(prefixes); }
+
+bool is_library_code(PyCodeObject* code) {
+  static auto* const known = new std::unordered_map<PyObject*, bool>;  // by file name
+  const auto [entry, is_new] = known->try_emplace(code->co_filename, false);
+  if (is_new) {
+    Py_INCREF(code->co_filename);
+    const std::string file = to_string(code->co_filename);
+    entry->second = file.starts_with("<frozen") ||
+                    std::ranges::any_of(library_files(), [&](const std::string& prefix) {
+                      return file.starts_with(prefix);
+                    });
+  }
+  return entry->second;
+}
 
 Instruction instruction_at(PyCodeObject* code, int index) {
   const _Py_CODEUNIT* units = _PyCode_CODE(code);

@@ -22,6 +22,11 @@ struct CodeLine {
 };
 CodeLine line_of(PyCodeObject* code, int instruction);
 
+/// Code of torch or the standard library: never a root of its own, and not the user's line.
+bool is_library_code(PyCodeObject* code);
+/// Which files these are: prefixes of paths.
+void set_library_files(std::vector<std::string> prefixes);
+
 /// The instruction (opcode and argument, EXTENDED_ARG folded, specializations undone) that starts at
 /// a code unit, and where the next one starts.
 struct Instruction {

@@ -26,28 +26,9 @@ constexpr int kEmptyRecordings = 3;
 class ThreadCapture;
 ThreadCapture& this_thread();
 
-std::vector<std::string>& skipped_files() {
-  static std::vector<std::string> prefixes;
-  return prefixes;
-}
-
 PyObject*& unsupported_class() {
   static PyObject* type = nullptr;
   return type;
-}
-
-bool is_skipped(PyCodeObject* code) {
-  static auto* const known = new std::unordered_map<PyObject*, bool>;  // by file name
-  const auto [entry, is_new] = known->try_emplace(code->co_filename, false);
-  if (is_new) {
-    Py_INCREF(code->co_filename);
-    const std::string file = to_string(code->co_filename);
-    entry->second = file.starts_with("<frozen") ||
-                    std::ranges::any_of(skipped_files(), [&](const std::string& prefix) {
-                      return file.starts_with(prefix);
-                    });
-  }
-  return entry->second;
 }
 
 std::string place_of(const BreakReason& reason) {
@@ -286,7 +267,7 @@ PyObject* evaluate(PyThreadState* thread, _PyInterpreterFrame* frame, int throwi
   }
   const bool is_generator = frame->owner == FRAME_OWNED_BY_GENERATOR ||
                             (frame->f_code->co_flags & CO_GENERATOR) != 0;
-  const bool takes_segments = !is_generator && !is_skipped(frame->f_code);
+  const bool takes_segments = !is_generator && !is_library_code(frame->f_code);
   if (!recorder.is_recording() && !takes_segments) {
     return evaluate_natively(thread, frame, throwing);
   }
@@ -315,10 +296,6 @@ bool request_break(const char* reason) {
   Recorder& recorder = this_thread().recorder;
   if (!recorder.is_recording()) return true;
   return recorder.stop(*current_activation(), reason);
-}
-
-void set_skipped_files(std::vector<std::string> prefixes) {
-  skipped_files() = std::move(prefixes);
 }
 
 void set_unsupported_class(PyObject* type) {

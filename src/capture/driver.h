@@ -29,9 +29,6 @@ bool is_capturing();
 /// Ends the segment that this thread records, if it does: assay.graph_break().
 bool request_break(const char* reason);
 
-/// Files whose functions never become roots of their own: prefixes of paths.
-void set_skipped_files(std::vector<std::string> prefixes);
-
 /// The class of the exception for breaks under `fullgraph`.
 void set_unsupported_class(PyObject* type);
 

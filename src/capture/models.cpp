@@ -4,8 +4,10 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "capture/constant_objects.h"
 #include "capture/models/table.h"
 #include "capture/ref.h"
+#include "capture/torch_types.h"
 
 namespace assay::capture {
 
@@ -69,6 +71,11 @@ Model find_model(PyObject* callable) {
 void prepare_models() {
   find_model(Py_None);
   find_graph_function(Py_None);
+  is_identity_object(Py_None);
+  is_builtin_iterator(Py_None);
+  module_type();
+  parameter_type();
+  buffer_type();
 }
 
 PyObject* pure_model(Recorder& recorder, Activation& a, const Call& call) {

@@ -147,7 +147,10 @@ PyObject* Recorder::call_object(Activation& a, const Call& call, Source* const* 
     }
     is_constant(callable);
   }
-  if (const Model model = find_model(callable)) return model(*this, a, call);
+  if (const Model model = find_model(callable)) {
+    guard_identity(callable);
+    return model(*this, a, call);
+  }
   if (PyMethod_Check(callable)) {
     PyObject* function = PyMethod_GET_FUNCTION(callable);
     PyObject* self = PyMethod_GET_SELF(callable);
@@ -160,6 +163,7 @@ PyObject* Recorder::call_object(Activation& a, const Call& call, Source* const* 
     return call_object(a, with.made);
   }
   if (const GraphFunction* known = find_graph_function(callable)) {
+    guard_identity(callable);
     return call_tensor_function(a, known->target, known->is_method, call);
   }
   if (PyFunction_Check(callable)) return call_function(a, call, origins);

@@ -176,6 +176,7 @@ void Recorder::leave(Activation& inlined) {
 graph::StackTrace Recorder::user_stack() const {
   std::vector<graph::StackFrame> frames;
   const auto add = [&](const Activation& a) {
+    if (is_library_code(a.code) && &a != root_) return;  // the user's own lines
     const CodeLine place = line_of(a.code, a.instruction);
     frames.push_back({place.file, place.line, place.function, place.text});
   };
@@ -191,6 +192,14 @@ void Recorder::is_constant(PyObject* object) {
   Tracked& tracked = tracked_.add(object, Tracked::Kind::constant);
   tracked.source = sources_.constant(object);
   tracked.is_touched = true;
+}
+
+void Recorder::guard_identity(PyObject* object) {
+  Tracked* tracked = tracked_.find(object);
+  if (tracked == nullptr || tracked->kind != Tracked::Kind::source) return;
+  tracked->source->checks.identical = Ref::borrow(object);
+  tracked->kind = Tracked::Kind::constant;
+  tracked->is_touched = true;
 }
 
 bool Recorder::arrived(PyObject* object, Source* source) {

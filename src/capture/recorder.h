@@ -79,6 +79,8 @@ class Recorder final : public Operations {
   bool arrived(PyObject* object, Source* source);
   /// The object is guarded, or otherwise sure, to be this very one.
   void is_constant(PyObject* object);
+  /// From now on the object at its source must be this very one.
+  void guard_identity(PyObject* object);
   /// A new object of a builtin type whose contents are all known. False if it is not that.
   bool is_local(PyObject* object);
   /// A new reference that was just made: `is_local`, or else the segment ends. Passes it on.

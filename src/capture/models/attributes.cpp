@@ -16,14 +16,6 @@ PyObject* plainly(Recorder& recorder, Activation& a, PyObject* object, PyObject*
   return PyObject_GetAttr(object, name);
 }
 
-// The object is guarded to be this very one: what does not change of it is constant.
-void guard_identity(Recorder& recorder, PyObject* object) {
-  Tracked* tracked = recorder.find(object);
-  if (tracked == nullptr || tracked->kind != Tracked::Kind::source) return;
-  tracked->source->checks.identical = Ref::borrow(object);
-  tracked->kind = Tracked::Kind::constant;
-}
-
 PyObject* function_attribute(Recorder& recorder, Activation& a, PyObject* function,
                              PyObject* name) {
   const std::string text = to_string(name);
@@ -39,7 +31,7 @@ PyObject* function_attribute(Recorder& recorder, Activation& a, PyObject* functi
     PyObject* dict = recorder.dict_of(function);
     return dict == nullptr ? PyObject_GetAttr(function, name) : Py_NewRef(dict);
   }
-  guard_identity(recorder, function);
+  recorder.guard_identity(function);
   PyObject* found = PyObject_GetAttr(function, name);
   if (found == nullptr || is_scalar(found)) return found;
   if (PyMethod_Check(found) || text == "__get__" || text == "__call__") {
