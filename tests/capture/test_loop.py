@@ -235,14 +235,15 @@ def test_appending_to_a_string_changes_no_other() -> None:
     assert actual == expected
 
 
-def test_appending_to_an_argument() -> None:
-    """The argument's origin goes with it, not to what takes its place."""
+def test_appending_to_a_string_with_an_origin() -> None:
+    """The origin goes with the value that had it, not to what takes its place."""
 
-    def build(text: str) -> str:
+    def build() -> str:
+        text = "".join(["a", "b"])
         text += "c"
         return text
 
-    expected, actual = run_twice(lambda: build("".join(["a", "b"])), checked=True)
+    expected, actual = run_twice(build, checked=True)
     assert actual == expected
 
 
