@@ -2,14 +2,10 @@
 
 #include <optional>
 
-#include "assay/backend.h"
-#include "capture/code_facts.h"
-#include "capture/driver.h"
-#include "capture/function.h"
 #include "capture/hook.h"
 #include "capture/loop.h"
 #include "capture/operations.h"
-#include "graph/print.h"
+#include "capture_checks.h"
 
 namespace py = pybind11;
 
@@ -30,106 +26,50 @@ class HandOver final : public capture::Boundary {
   int left_;
 };
 
-// Negative: frames are not handed over.
-int hand_over_after = -1;
-bool runs_all_frames = false;
+// What to do with all frames. Guarded by the GIL.
+struct AllFrames {
+  bool enabled = false;
+  bool checked = false;
+  std::optional<int> hand_over_after;
+};
+
+AllFrames& all_frames() {
+  static AllFrames instance;
+  return instance;
+}
 
 PyObject* run_any_frame(PyThreadState* thread, _PyInterpreterFrame* frame, int throwing) {
   static capture::Operations plain;
   if (!capture::can_run(thread, frame)) {
     return capture::evaluate_natively(thread, frame, throwing);
   }
-  if (hand_over_after < 0) return capture::run(thread, frame, throwing != 0, plain, nullptr);
-  HandOver boundary(hand_over_after);
-  return capture::run(thread, frame, throwing != 0, plain, &boundary);
-}
-
-void run_all_frames(bool enabled, std::optional<int> instructions) {
-  hand_over_after = instructions.value_or(-1);
-  if (enabled == runs_all_frames) return;
-  if (enabled) {
-    capture::install_hook(run_any_frame);
-  } else {
-    capture::uninstall_hook();
+  if (all_frames().checked) {
+    static CheckedOperations checked;
+    CheckedBoundary boundary;
+    return capture::run(thread, frame, throwing != 0, checked, &boundary);
   }
-  runs_all_frames = enabled;
-}
-
-py::object capture_function(const py::object& function, const std::string& backend,
-                            const BackendOptions& options, bool fullgraph,
-                            std::optional<std::size_t> cache_limit) {
-  capture::CaptureSettings settings{find_backend(backend), options, fullgraph, cache_limit};
-  PyObject* made = capture::make_captured_function(
-      function.ptr(), std::make_shared<capture::SegmentCache>(std::move(settings)));
-  if (made == nullptr) throw py::error_already_set();
-  return py::reinterpret_steal<py::object>(made);
-}
-
-capture::SegmentCache& cache_of(const py::object& captured) {
-  capture::SegmentCache* cache = capture::cache_of(captured.ptr());
-  if (cache == nullptr) throw py::type_error("not a function that assay.compile returned");
-  return *cache;
-}
-
-// What was recorded, oldest first; for explain and the profiler.
-py::list capture_records(const py::object& captured) {
-  py::list records;
-  for (const capture::CaptureRecord& record : cache_of(captured).records) {
-    py::dict made;
-    made["function"] = record.function;
-    made["file"] = record.file;
-    made["line"] = record.line;
-    made["guards"] = record.guards;
-    made["recompile"] = record.recompile;
-    made["graph"] = py::none();
-    py::list calls;
-    if (record.graph != nullptr) {
-      made["graph"] = graph::print(*record.graph);
-      for (const graph::Node& node : record.graph->nodes()) {
-        if (node.is_call()) calls.append(node.target().name());
-      }
-    }
-    made["calls"] = calls;
-    made["break"] = py::none();
-    if (!record.reason.reason.empty() && record.reason.is_break) {
-      py::dict reason;
-      reason["reason"] = record.reason.reason;
-      reason["file"] = record.reason.file;
-      reason["line"] = record.reason.line;
-      reason["function"] = record.reason.function;
-      reason["text"] = record.reason.source_line;
-      made["break"] = reason;
-    }
-    records.append(made);
+  if (all_frames().hand_over_after) {
+    HandOver boundary(*all_frames().hand_over_after);
+    return capture::run(thread, frame, throwing != 0, plain, &boundary);
   }
-  return records;
+  return capture::run(thread, frame, throwing != 0, plain, nullptr);
+}
+
+void run_all_frames(bool enabled, std::optional<int> hand_over_after, bool checked) {
+  const bool was_enabled = all_frames().enabled;
+  all_frames() = {enabled, checked, hand_over_after};
+  if (enabled && !was_enabled) capture::install_hook(run_any_frame);
+  if (!enabled && was_enabled) capture::uninstall_hook();
 }
 
 }  // namespace
 
 void add_capture(py::module_& module) {
   module.def("capture_run_all_frames", &run_all_frames, py::arg("enabled"),
-             py::arg("instructions") = py::none(),
+             py::arg("hand_over_after") = py::none(), py::arg("checked") = false,
              "For tests: send every frame of the process through the capture loop, which then does "
-             "nothing but execute it; or its first instructions, and CPython the rest.");
-  module.attr("CapturedFunction") = py::reinterpret_borrow<py::object>(
-      reinterpret_cast<PyObject*>(capture::captured_function_type()));
-  module.def("capture_function", &capture_function, py::arg("function"), py::arg("backend"),
-             py::arg("options"), py::arg("fullgraph"), py::arg("cache_limit"));
-  module.def("capture_records", &capture_records, py::arg("captured"));
-  module.def("capture_clear", [](const py::object& captured) { cache_of(captured).clear(); });
-  module.def("capture_replays", [](const py::object& captured) { return cache_of(captured).replays; });
-  module.def("capture_reset", &capture::reset_all);
-  module.def("capture_is_recording", &capture::is_capturing);
-  module.def("capture_skip_files", &capture::set_library_files, py::arg("prefixes"));
-  module.def("capture_set_unsupported",
-             [](const py::object& type) { capture::set_unsupported_class(type.ptr()); });
-  // Calls a function that is not to be captured.
-  module.def("capture_run_eagerly", [](const py::function& function, const py::args& args,
-                                       const py::kwargs& kwargs) {
-    const capture::CaptureScope none(nullptr);
-    return function(*args, **kwargs);
-  });
+             "nothing but execute it; or its first instructions, and CPython the rest. With "
+             "`checked`, also watch that the loop keeps its promises to operations.");
 }
 
 }  // namespace assay::binding

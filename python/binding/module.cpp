@@ -16,6 +16,7 @@
 #include "aten/runner.h"
 #include "backends/error.h"
 #include "capture.h"
+#include "captured_function.h"
 #include "compare.h"
 #include "config.h"
 #include "config/config.h"
@@ -199,6 +200,7 @@ PYBIND11_MODULE(_C, module) {
 
   add_aot(module);
   add_capture(module);
+  add_captured_functions(module);
   add_compare(module);
   add_config(module);
 

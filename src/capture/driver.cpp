@@ -68,7 +68,7 @@ void compile(Segment& segment, const CaptureSettings& settings,
   request.options = settings.options;
   const pybind11::gil_scoped_release unlocked;
   try {
-    segment.compiled = repro::compile_with_debug(settings.backend->name, request);
+    segment.compiled = repro::compile_with_debug(*settings.backend, request);
   } catch (const TraceError& error) {
     // The program is fine, but cannot be differentiated ahead of time: its captured graph runs as
     // it is.
@@ -76,7 +76,7 @@ void compile(Segment& segment, const CaptureSettings& settings,
       return "running a captured graph with backend eager: " + error.detail().message;
     });
     request.options.clear();
-    segment.compiled = repro::compile_with_debug("eager", std::move(request));
+    segment.compiled = repro::compile_with_debug(*find_backend("eager"), std::move(request));
   }
 }
 

@@ -52,23 +52,23 @@ constexpr std::array<binaryfunc, NB_INPLACE_XOR + 1> binary_functions = [] {
   return table;
 }();
 
-// Whether the next instruction stores into the local that holds the same object.
-PyObject** local_to_replace(Activation& a, PyObject* value) {
+// The local that the next instruction stores into, or -1.
+int local_stored_next(const Activation& a) {
   const Instruction next = decode(_PyCode_CODE(a.code), a.next);
-  if (next.opcode != STORE_FAST || a.locals[next.arg] != value) return nullptr;
-  return &a.locals[next.arg];
+  return next.opcode == STORE_FAST ? next.arg : -1;
 }
 
 // `s += more` grows the string in place if nothing but the local and the stack refer to it, as in
 // CPython: otherwise building a string piece by piece takes quadratic time. So the local and the
-// stack let go of it.
+// stack let go of it. Null, without an exception, if that cannot be done.
 PyObject* append_in_place(Activation& a, PyObject* left, PyObject* right) {
   constexpr Py_ssize_t kLocalAndStack = 2;
   if (Py_REFCNT(left) != kLocalAndStack || a.top[-2] != left) return nullptr;
-  PyObject** local = local_to_replace(a, left);
-  if (local == nullptr) return nullptr;
+  const int local = local_stored_next(a);
+  if (local < 0 || a.locals[local] != left) return nullptr;
   a.top[-2] = Py_NewRef(Py_None);
-  *local = nullptr;
+  a.locals[local] = nullptr;
+  a.origins[local] = nullptr;
   Py_DECREF(left);
   PyUnicode_Append(&left, right);
   return left;

@@ -25,19 +25,19 @@ from capture.programs import programs
 
 
 @contextlib.contextmanager
-def all_frames(hand_over_after: int | None = None) -> Iterator[None]:
-    _C.capture_run_all_frames(True, hand_over_after)
+def all_frames(hand_over_after: int | None = None, checked: bool = False) -> Iterator[None]:
+    _C.capture_run_all_frames(True, hand_over_after, checked)
     try:
         yield
     finally:
         _C.capture_run_all_frames(False)
 
 
-def run_twice(program: Any, hand_over_after: int | None = None) -> tuple[Any, Any]:
+def run_twice(program: Any, **options: Any) -> tuple[Any, Any]:
     """What the program gives in CPython and in the loop, from the same place."""
     results = []
     for in_loop in (False, True):
-        with all_frames(hand_over_after) if in_loop else contextlib.nullcontext():
+        with all_frames(**options) if in_loop else contextlib.nullcontext():
             results.append(program())
     return results[0], results[1]
 
@@ -62,13 +62,20 @@ def test_specialized_code(name: str) -> None:
     assert repr_of(actual) == repr_of(expected)
 
 
+@pytest.mark.parametrize("name", programs)
+def test_promises_to_operations(name: str) -> None:
+    """Operands stay on the stack while they are used, and origins stay beside their values."""
+    expected, actual = run_twice(programs[name], checked=True)
+    assert repr_of(actual) == repr_of(expected)
+
+
 @pytest.mark.parametrize("instructions", [0, 1, 2, 3, 5, 8, 13, 21, 34, 55])
 def test_hand_over_at_any_instruction(instructions: int) -> None:
     """CPython can execute the rest of a frame from wherever the loop stops."""
     # CPython reports a frame that it gets in the middle of a line as starting that line.
     traced = {"trace_is_switched_on_inside", "profile_is_switched_on_inside"}
     for name in programs.keys() - traced:
-        expected, actual = run_twice(programs[name], instructions)
+        expected, actual = run_twice(programs[name], hand_over_after=instructions)
         assert repr_of(actual) == repr_of(expected), name
 
 
@@ -225,6 +232,18 @@ def test_appending_to_a_string_changes_no_other() -> None:
         return [*kept, other, text]
 
     expected, actual = run_twice(build)
+    assert actual == expected
+
+
+def test_appending_to_a_string_with_an_origin() -> None:
+    """The origin goes with the value that had it, not to what takes its place."""
+
+    def build() -> str:
+        text = "".join(["a", "b"])
+        text += "c"
+        return text
+
+    expected, actual = run_twice(build, checked=True)
     assert actual == expected
 
 
