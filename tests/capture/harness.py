@@ -33,6 +33,7 @@ import inspect
 import io
 import random
 import re
+import signal
 import sys
 import types
 import warnings
@@ -280,6 +281,22 @@ def run(program: Program, compile: Callable[[Any], Any]) -> tuple[list[Descripti
     return descriptions, this
 
 
+@contextlib.contextmanager
+def time_limit(seconds: int) -> Iterator[None]:
+    """Ends a program that hangs, where signals are handled, so that the others still run."""
+
+    def stop(number: int, frame: types.FrameType | None) -> None:
+        pytest.fail(f"no end after {seconds} s")  # not an Exception: no program catches it
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
 class Difference(AssertionError):
     """The compiled program did something that the eager one does not, or left something out."""
 
@@ -296,7 +313,8 @@ def check(program: Program, backend: str) -> None:
     expected, _ = run(program, engine.Subject)
     assert len(expected) >= 3, "a program makes at least three calls"
     engine.reset()
-    actual, compiled = run(program, engine.compile_with(backend))
+    with time_limit(60):
+        actual, compiled = run(program, engine.compile_with(backend))
     for number, (before, after) in enumerate(zip(expected, actual, strict=True), 1):
         difference = first_difference(before, after, program.tolerance and backend != "eager")
         if difference is not None:
