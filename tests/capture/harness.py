@@ -111,7 +111,11 @@ class Run:
         self.module_globals = function.__globals__
         self.globals = dict(self.module_globals)
         self.function = types.FunctionType(
-            function.__code__, self.globals, function.__name__, copy.deepcopy(function.__defaults__)
+            function.__code__,
+            self.globals,
+            function.__name__,
+            copy.deepcopy(function.__defaults__),
+            function.__closure__,
         )
         self.function.__kwdefaults__ = copy.deepcopy(function.__kwdefaults__)
         self.function.__qualname__ = function.__qualname__
