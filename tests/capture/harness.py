@@ -33,6 +33,7 @@ import inspect
 import io
 import random
 import re
+import signal
 import sys
 import types
 import warnings
@@ -81,7 +82,7 @@ class Program:
     `graphs` and `breaks` state what the first call gives, where a user would expect just that.
     `tolerance` is for programs whose operators decompose into others ahead of time.
     `backward=False` keeps the harness from differentiating the results; `warns` compares Python
-    warnings."""
+    warnings; `backends` leaves out one that cannot do it by design."""
 
     function: Callable[..., Any]
     calls: tuple[Call, ...] = ()
@@ -90,6 +91,7 @@ class Program:
     tolerance: bool = False
     backward: bool = True
     warns: bool = False
+    backends: tuple[str, ...] = ("eager", "aot_eager")
 
     @property
     def file(self) -> str:
@@ -110,7 +112,11 @@ class Run:
         self.module_globals = function.__globals__
         self.globals = dict(self.module_globals)
         self.function = types.FunctionType(
-            function.__code__, self.globals, function.__name__, copy.deepcopy(function.__defaults__)
+            function.__code__,
+            self.globals,
+            function.__name__,
+            copy.deepcopy(function.__defaults__),
+            function.__closure__,
         )
         self.function.__kwdefaults__ = copy.deepcopy(function.__kwdefaults__)
         self.function.__qualname__ = function.__qualname__
@@ -280,6 +286,22 @@ def run(program: Program, compile: Callable[[Any], Any]) -> tuple[list[Descripti
     return descriptions, this
 
 
+@contextlib.contextmanager
+def time_limit(seconds: int) -> Iterator[None]:
+    """Ends a program that hangs, where signals are handled, so that the others still run."""
+
+    def stop(number: int, frame: types.FrameType | None) -> None:
+        pytest.fail(f"no end after {seconds} s")  # not an Exception: no program catches it
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
 class Difference(AssertionError):
     """The compiled program did something that the eager one does not, or left something out."""
 
@@ -296,7 +318,8 @@ def check(program: Program, backend: str) -> None:
     expected, _ = run(program, engine.Subject)
     assert len(expected) >= 3, "a program makes at least three calls"
     engine.reset()
-    actual, compiled = run(program, engine.compile_with(backend))
+    with time_limit(60):
+        actual, compiled = run(program, engine.compile_with(backend))
     for number, (before, after) in enumerate(zip(expected, actual, strict=True), 1):
         difference = first_difference(before, after, program.tolerance and backend != "eager")
         if difference is not None:
@@ -357,5 +380,6 @@ def make_test(program: Program) -> Callable[[str], None]:
     test.__doc__ = program.function.__doc__
     test.__module__ = program.function.__module__
     test.program = program  # type: ignore[attr-defined]
-    marked: Callable[[str], None] = pytest.mark.parametrize("backend", engine.BACKENDS)(test)
+    backends = [name for name in engine.BACKENDS if name in program.backends]
+    marked: Callable[[str], None] = pytest.mark.parametrize("backend", backends)(test)
     return marked

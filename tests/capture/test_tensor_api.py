@@ -345,8 +345,25 @@ def test_where_and_nonzero_free_functions(x):
     )
 
 
-@program(call(data(3, grad=True)), call(data(3, grad=True)), call(data(2, 3, grad=True)))
+@program(
+    call(data(3, grad=True)),
+    call(data(3, grad=True)),
+    call(data(2, 3, grad=True)),
+)
 def test_autograd_grad(x):
+    y = (x**3).sum()
+    (first,) = torch.autograd.grad(y, x)
+    return first * 2, y.detach()
+
+
+# Graphs differentiated ahead of time cannot be differentiated twice.
+@program(
+    call(data(3, grad=True)),
+    call(data(3, grad=True)),
+    call(data(2, 3, grad=True)),
+    backends=("eager",),
+)
+def test_double_backward(x):
     y = (x**3).sum()
     (first,) = torch.autograd.grad(y, x, create_graph=True)
     return first, y.detach()
