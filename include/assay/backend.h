@@ -35,6 +35,8 @@ struct Backend {
   /// `debug`: for finding faults; `testing`: has a fault built in; none: for everyday use.
   std::vector<std::string> tags = {};
   std::vector<BackendOption> options = {};
+  /// It is passed options that are not in `options`, and checks them itself.
+  bool accepts_any_option = false;
   /// It differentiates ahead of time, and puts `CompileContext::decorate` around the compiler of
   /// the halves it makes.
   bool compiles_halves = false;

@@ -14,7 +14,8 @@ from typing import Any
 
 import torch  # noqa: F401  (loads libtorch, which the extension links)
 
-from assay import _C, aot, compare, config
+from assay import _C, aot, compare, config, fx
+from assay._backends import register_backend
 from assay._C import (
     AccuracyError,
     BackendCompilerFailed,
@@ -25,6 +26,7 @@ from assay._C import (
     TraceError,
     UserError,
 )
+from assay._graph import Graph
 
 __version__: str = _C.version
 
@@ -45,31 +47,13 @@ __all__ = [
     "compare",
     "compile_times",
     "config",
+    "fx",
     "list_backends",
     "load",
     "parse",
+    "register_backend",
     "set_logs",
 ]
-
-
-class Graph:
-    """A graph parsed from its text form, ready to run many times.
-
-    >>> graph = assay.parse(open("graph.py").read())
-    >>> graph(torch.randn(4, 4))
-    """
-
-    def __init__(self, text: str, name: str = "<text>") -> None:
-        self._graph = _C.Graph(text, name)
-
-    @property
-    def code(self) -> str:
-        """The graph as a Python program that stock PyTorch runs."""
-        return self._graph.code
-
-    def __call__(self, *inputs: Any) -> Any:
-        """Run with one value per placeholder."""
-        return self._graph(*inputs)
 
 
 class Repro:

@@ -19,10 +19,12 @@
 #include "config.h"
 #include "config/config.h"
 #include "config/observe_settings.h"
-#include "graph/parse.h"
 #include "graph/print.h"
+#include "graph_handle.h"
 #include "observe/observe.h"
 #include "observe/timings.h"
+#include "python_backend.h"
+#include "python_error.h"
 #include "python_values.h"
 #include "repro/accuracy_error.h"
 #include "repro/inputs.h"
@@ -111,28 +113,6 @@ class ReproHandle {
   repro::ReproFile file_;
 };
 
-// One runner planned once and run many times, for benchmarks and tests.
-class RunnerHandle {
- public:
-  explicit RunnerHandle(std::unique_ptr<graph::Graph> graph)
-      : graph_(std::move(graph)), runner_(std::make_unique<aten::GraphRunner>(*graph_)) {}
-
-  py::object run(const py::args& inputs) const {
-    aten::Value result;
-    std::vector<aten::Value> values = values_from(inputs);
-    {
-      const py::gil_scoped_release unlocked;
-      result = runner_->run(std::move(values));
-    }
-    return to_python(result);
-  }
-  std::string code() const { return graph::print(*graph_); }
-
- private:
-  std::unique_ptr<graph::Graph> graph_;
-  std::unique_ptr<aten::GraphRunner> runner_;
-};
-
 // Every failure is an `Error`, and also what Python code would catch for its kind.
 void add_exceptions(py::module_& module) {
   const py::object error = py::reinterpret_steal<py::object>(PyErr_NewExceptionWithDoc(
@@ -164,6 +144,7 @@ PYBIND11_MODULE(_C, module) {
   module.attr("torch_version") = std::string(torch_version);
 
   add_exceptions(module);
+  add_python_errors();
   py::list stages;
   for (const std::string_view name : kStageNames) stages.append(std::string(name));
   module.attr("stages") = py::tuple(stages);
@@ -193,15 +174,9 @@ PYBIND11_MODULE(_C, module) {
       },
       py::arg("text"), py::arg("name") = "<text>");
 
-  py::class_<RunnerHandle>(module, "Graph")
-      .def(py::init([](const std::string& text, const std::string& name) {
-             return std::make_unique<RunnerHandle>(graph::parse(text, name));
-           }),
-           py::arg("text"), py::arg("name") = "<text>")
-      .def_property_readonly("code", &RunnerHandle::code)
-      .def("__call__", &RunnerHandle::run);
-
+  add_graph(module);
   add_aot(module);
+  add_python_backends(module);
   add_compare(module);
   add_config(module);
 

@@ -16,6 +16,14 @@ class BackendError : public aten::ProgramError {
                graph::Provenance provenance = {})
       : ProgramError("BackendError", "backend '" + std::string(backend) + "': " + message, message,
                      std::move(node), std::move(provenance)) {}
+
+ protected:
+  struct Text {
+    std::string whole;
+  };
+  /// With a text that says more than the message.
+  BackendError(const Text& text, std::string message)
+      : ProgramError("BackendError", text.whole, std::move(message)) {}
 };
 
 }  // namespace assay::backends
