@@ -44,6 +44,8 @@ struct Backend {
   /// passed to every call.
   bool binds_inputs = false;
   Compiler compile;
+  /// For one that only this process has; empty: trials of a reduction know it by its name.
+  BackendSender send = {};
 };
 
 /// Adds a backend. Throws `UserError` if there is one of that name, or the name is empty.

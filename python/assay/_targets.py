@@ -20,7 +20,7 @@ from torch.fx.node import _get_qualified_name
 
 from assay import _C
 
-__all__ = ["find", "name_of", "objects"]
+__all__ = ["OPERATORS", "find", "name_of", "objects"]
 
 
 class _Objects:
@@ -42,6 +42,7 @@ class _Objects:
         return f"{_OBJECTS}.{name}"
 
 
+OPERATORS = (OpOverload, OpOverloadPacket, HigherOrderOperator)
 _OBJECTS = "assay.fx.objects"
 objects = _Objects()
 
@@ -114,7 +115,7 @@ _REMADE = (types.MethodType, types.BuiltinMethodType, types.MethodWrapperType)
 
 def _candidates(target: Any) -> Iterator[str]:
     """Names that the object may have, those that FX prints first."""
-    if isinstance(target, (OpOverload, OpOverloadPacket)):
+    if isinstance(target, OPERATORS[:2]):
         yield f"torch.ops.{target}"
         return
     if isinstance(target, HigherOrderOperator):

@@ -4,6 +4,8 @@
 #include "graph/parse.h"
 #include "graph/print.h"
 #include "python_values.h"
+#include "repro/reduce_now.h"
+#include "repro/save.h"
 
 namespace py = pybind11;
 
@@ -16,8 +18,30 @@ std::unique_ptr<GraphHandle> parse(const std::string& text, const std::string& n
   return std::make_unique<GraphHandle>(std::move(source));
 }
 
-py::object to_graph_module(const GraphHandle& handle) {
-  return module_from_graph(*handle.source().graph, {.objects = handle.source().objects});
+py::object to_graph_module(const GraphHandle& handle, bool flat_output) {
+  return module_from_graph(*handle.source().graph,
+                           {.objects = handle.source().objects, .flat_output = flat_output});
+}
+
+// The graph with its inputs as a repro file; the inputs' data goes to `directory / "storages"`.
+void save_repro(const GraphHandle& handle, const py::iterable& inputs, const std::string& file,
+                const std::string& backend, const std::string& stage, bool accuracy,
+                const std::string& directory) {
+  const auto [graph, tensors] = lift_attributes(handle.source());
+  std::vector<aten::Value> values = values_from(inputs);
+  for (const at::Tensor& tensor : tensors) values.emplace_back(c10::IValue(tensor));
+  repro::SaveOptions options;
+  options.stage = stage == "after_aot" ? repro::Stage::after_aot : repro::Stage::after_dynamo;
+  options.backend = backend;
+  options.accuracy = accuracy ? "True" : "False";
+  options.command = "minify";
+  options.save_dir = directory;
+  repro::save_graph_repro(file, *graph, values, options);
+}
+
+std::optional<std::string> assay_command() {
+  const auto found = repro::find_assay_command();
+  return found ? std::optional(found->string()) : std::nullopt;
 }
 
 }  // namespace
@@ -72,7 +96,11 @@ void add_graph(py::module_& module) {
         return std::make_unique<GraphHandle>(graph_from_module(graph_module, example_inputs));
       },
       py::arg("module"), py::arg("example_inputs"));
-  module.def("module_from_graph", &to_graph_module, py::arg("graph"));
+  module.def("module_from_graph", &to_graph_module, py::arg("graph"),
+             py::arg("flat_output") = false);
+  module.def("save_repro", &save_repro, py::arg("graph"), py::arg("inputs"), py::arg("file"),
+             py::arg("backend"), py::arg("stage"), py::arg("accuracy"), py::arg("directory"));
+  module.def("assay_command", &assay_command);
   module.def("example_from_annotation", &example_from_annotation, py::arg("annotation"),
              py::arg("mode"));
 }

@@ -76,6 +76,9 @@ class ReproHandle {
   std::string code() const { return graph::print(*file_.graph); }
   std::string text() const { return repro::print_repro_file(file_); }
   std::size_t size() const { return file_.graph->size(); }
+  std::unique_ptr<GraphHandle> graph() const {
+    return std::make_unique<GraphHandle>(GraphAndObjects{file_.graph->clone(), {}});
+  }
   std::string stage() const { return repro::to_string(file_.stage); }
 
   py::tuple inputs(std::uint64_t seed, const std::optional<std::string>& save_dir) const {
@@ -157,6 +160,7 @@ PYBIND11_MODULE(_C, module) {
       .def_property_readonly("text", &ReproHandle::text)
       .def_property_readonly("stage", &ReproHandle::stage)
       .def("__len__", &ReproHandle::size)
+      .def("graph", &ReproHandle::graph)
       .def("inputs", &ReproHandle::inputs, py::arg("seed") = 0, py::arg("save_dir") = py::none())
       .def("run", &ReproHandle::run, py::arg("seed") = 0, py::arg("save_dir") = py::none())
       .def("run_with", &ReproHandle::run_with, py::arg("inputs"));

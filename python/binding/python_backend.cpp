@@ -84,8 +84,16 @@ class PythonGraph : public CompiledGraph {
 
 // Where in the user's program the graph begins.
 std::string user_stack(const graph::Graph& graph) {
+  const auto line = py::module_::import("linecache").attr("getline");
   for (const graph::Node& node : graph.nodes()) {
-    if (node.is_call() && !node.meta.stack.empty()) return stack_text(node.meta.stack);
+    if (!node.is_call() || node.meta.stack.empty()) continue;
+    std::vector<graph::StackFrame> frames = node.meta.stack.frames();
+    for (graph::StackFrame& frame : frames) {
+      if (frame.text.empty()) {
+        frame.text = py::cast<std::string>(line(frame.file, frame.line).attr("strip")());
+      }
+    }
+    return stack_text(frames);
   }
   return {};
 }
@@ -125,6 +133,21 @@ std::shared_ptr<const CompiledGraph> compile_in_python(const py::object& callabl
   }
 }
 
+SentBackend send(const py::object& callable, const std::string& name,
+                 const std::filesystem::path& directory) {
+  const py::gil_scoped_acquire gil;
+  try {
+    const py::object send_by_value = py::module_::import("assay._reduce").attr("send");
+    const auto sent =
+        py::cast<std::pair<std::vector<std::string>, std::map<std::string, std::string>>>(
+            send_by_value(callable, name, directory.string()));
+    return {sent.first, sent.second};
+  } catch (const py::error_already_set& error) {
+    if (!error.matches(py::module_::import("assay._C").attr("UserError"))) throw PythonError(error);
+    throw UserError(py::cast<std::string>(py::str(error.value())));
+  }
+}
+
 Backend describe(py::object callable, std::string name, PythonBackendOptions options) {
   if (PyCallable_Check(callable.ptr()) == 0) {
     throw UserError("a backend must be a name or a callable, found a '" +
@@ -135,8 +158,11 @@ Backend describe(py::object callable, std::string name, PythonBackendOptions opt
   backend.description = "a function of this Python program";
   backend.tags = options.tags;
   backend.accepts_any_option = true;
-  backend.compile = [held = hold(std::move(callable)), name = std::move(name),
-                     options = std::move(options)](const CompileRequest& request) {
+  const auto held = hold(std::move(callable));
+  backend.send = [held, name](const std::filesystem::path& directory) {
+    return send(*held, name, directory);
+  };
+  backend.compile = [held, name, options = std::move(options)](const CompileRequest& request) {
     return compile_in_python(*held, name, options, request);
   };
   return backend;

@@ -65,6 +65,7 @@ std::shared_ptr<const CompiledGraph> compile(const Backend& backend, CompileRequ
   }
   auto context = std::make_shared<CompileContext>(*request.context);
   context->backend = backend.name;
+  context->send_backend = backend.send;
   context->decorate = [faults, surroundings](Compiler compiler) {
     return decorate(std::move(compiler), faults, surroundings);
   };
