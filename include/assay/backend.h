@@ -35,6 +35,8 @@ struct Backend {
   /// `debug`: for finding faults; `testing`: has a fault built in; none: for everyday use.
   std::vector<std::string> tags = {};
   std::vector<BackendOption> options = {};
+  /// It is passed options that are not in `options`, and checks them itself.
+  bool accepts_any_option = false;
   /// It differentiates ahead of time, and puts `CompileContext::decorate` around the compiler of
   /// the halves it makes.
   bool compiles_halves = false;
@@ -42,6 +44,8 @@ struct Backend {
   /// passed to every call.
   bool binds_inputs = false;
   Compiler compile;
+  /// For one that only this process has; empty: trials of a reduction know it by its name.
+  BackendSender send = {};
 };
 
 /// Adds a backend. Throws `UserError` if there is one of that name, or the name is empty.

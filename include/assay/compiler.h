@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -77,6 +78,17 @@ const char* to_string(Role role);
 using OptionValue = std::variant<bool, std::int64_t, double, std::string>;
 using BackendOptions = std::map<std::string, OptionValue, std::less<>>;
 
+/// What `assay reduce` must be given to have a backend in its trials: arguments, and variables of
+/// its environment.
+struct SentBackend {
+  std::vector<std::string> arguments = {};
+  std::map<std::string, std::string> environment = {};
+};
+
+/// Sends a backend to the trials of a reduction; files that they need are written to `directory`.
+/// Throws `UserError` if it cannot be sent.
+using BackendSender = std::function<SentBackend(const std::filesystem::path& directory)>;
+
 struct CompileRequest;
 
 using Compiler = std::function<std::shared_ptr<const CompiledGraph>(const CompileRequest&)>;
@@ -89,6 +101,8 @@ using CompilerDecorator = std::function<Compiler(Compiler)>;
 struct CompileContext {
   /// The backend's name, for messages.
   std::string backend = {};
+  /// How a reduction's trials get the backend; empty: by its name.
+  BackendSender send_backend = {};
   /// The text the graph was read from, for messages; may be null. Outlives the compiled graph.
   const graph::python::Source* source = nullptr;
   /// For backends that compile halves: put around the compiler of each. May be empty.

@@ -14,9 +14,8 @@ from typing import Any
 
 import torch  # noqa: F401  (loads libtorch, which the extension links)
 
-from assay import _C, aot, compare, config, errors
-from assay.errors import *  # noqa: F403  (its __all__ is the list of exceptions)
-
+from assay import _C, aot, compare, config, errors, fx
+from assay._backends import register_backend
 from assay._compile import (
     Unsupported,
     compile,
@@ -26,6 +25,8 @@ from assay._compile import (
     mark_dynamic,
     reset,
 )
+from assay._graph import Graph
+from assay.errors import *  # noqa: F403  (its __all__ is the list of exceptions)
 
 __version__: str = _C.version
 
@@ -46,32 +47,14 @@ __all__ = [
     "compile_times",
     "config",
     "errors",
+    "fx",
     "list_backends",
     "load",
     "parse",
+    "register_backend",
     "set_logs",
 ]
 __all__ += errors.__all__
-
-
-class Graph:
-    """A graph parsed from its text form, ready to run many times.
-
-    >>> graph = assay.parse(open("graph.py").read())
-    >>> graph(torch.randn(4, 4))
-    """
-
-    def __init__(self, text: str, name: str = "<text>") -> None:
-        self._graph = _C.Graph(text, name)
-
-    @property
-    def code(self) -> str:
-        """The graph as a Python program that stock PyTorch runs."""
-        return self._graph.code
-
-    def __call__(self, *inputs: Any) -> Any:
-        """Run with one value per placeholder."""
-        return self._graph(*inputs)
 
 
 class Repro:

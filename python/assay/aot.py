@@ -94,13 +94,15 @@ class Compiled(_C.FastCall):
 def compile(
     program: Callable[..., Any] | str,
     *,
-    backend: str = "aot_eager",
+    backend: str | Callable[..., Any] = "aot_eager",
     fallback: bool = False,
     cache_size_limit: int | None = None,
     options: dict[str, bool | int | float | str] | None = None,
 ) -> Compiled:
     """Compile a function, module or graph's text, at its first call and when its guards fail.
 
+    ``backend`` is a name, or a callable that gets a ``torch.fx.GraphModule`` and example inputs
+    and returns a callable (:func:`assay.register_backend`).
     Operator calls are captured; numbers and control flow are those of the first call with such
     inputs. With ``fallback``, calls that cannot be traced run eagerly, with a warning.
     After ``cache_size_limit`` graphs (by default ``assay.config.cache_size_limit``) further calls

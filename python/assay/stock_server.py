@@ -1,6 +1,8 @@
-"""The trial server with stock PyTorch as the compiler under test.
+"""The trial server with stock PyTorch, or any backend in Python, as the compiler under test.
 
     python -m assay.stock_server --connection FD [--connection FD ...] [--backend inductor]
+    python -m assay.stock_server --connection FD --backend package.module:function
+    python -m assay.stock_server --connection FD --backend-file backend.pkl
 
 Each FD is an inherited, connected socket; docs/toolbox.md has the protocol. Run by its path instead
 of with ``-m``, the server does not load Assay's extension first and is ready a second earlier.
@@ -13,6 +15,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import gc
+import json
 import os
 import shutil
 import signal
@@ -25,8 +28,9 @@ import types
 from pathlib import Path
 
 if not __package__:  # run by path: make `assay` a bare package, so that its __init__ is not run
-    _here = str(Path(__file__).resolve().parent)
-    sys.path[:] = [path for path in sys.path if path != _here]
+    _here = str(Path(__file__).absolute().parent)
+    _added = str(Path(__file__).resolve().parent)  # by Python: where the link leads to, in a build
+    sys.path[:] = [path for path in sys.path if path != _added]
     _bare = types.ModuleType("assay")
     _bare.__path__ = [_here]
     sys.modules["assay"] = _bare
@@ -75,6 +79,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="assay.stock_server", description=__doc__.splitlines()[0])
     parser.add_argument("--connection", type=int, action="append", required=True, metavar="FD")
     parser.add_argument("--backend", default="inductor", help="what to warm up (%(default)s)")
+    parser.add_argument("--backend-file", type=Path, help="a backend that was sent by value")
     options = parser.parse_args(arguments)
 
     connections = [socket.socket(fileno=fd) for fd in options.connection]
@@ -89,10 +94,15 @@ def main(arguments: list[str] | None = None) -> None:
         own_cache = tempfile.mkdtemp(prefix="assay_inductor_")
         os.environ["TORCHINDUCTOR_CACHE_DIR"] = own_cache
 
-    from assay.stock import cache
+    from assay.stock import cache, sent_backend
     from assay.stock.warm_up import warm_up
 
-    warm_up(options.backend)
+    try:
+        warm_up("" if options.backend_file else options.backend, options.backend_file)
+    except sent_backend.CannotLoad as error:
+        for connection in connections:
+            connection.sendall(json.dumps({"error": str(error)}).encode() + b"\n")
+        return
     # An earlier server may have been killed.
     cache.remove_half_built(Path(os.environ[cache.DIRECTORY]))
     gc.freeze()  # what exists now is not looked at again, so its pages stay shared

@@ -12,6 +12,7 @@
 #include "function_handle.h"
 #include "graph/parse.h"
 #include "graph/print.h"
+#include "python_backend.h"
 #include "python_values.h"
 
 namespace py = pybind11;
@@ -89,11 +90,11 @@ py::dict partition_text(const std::string& joint, std::size_t forward_outputs,
 void add_aot(py::module_& module) {
   add_fast_call(module);
   py::class_<FunctionHandle>(module, "CompiledFunction")
-      .def(py::init<py::function, py::function, const std::string&, const BackendOptions&,
+      .def(py::init<py::function, py::function, const py::object&, const BackendOptions&,
                     const std::string&, bool, std::optional<std::size_t>>(),
            py::arg("function"), py::arg("recorded_as"), py::arg("backend"), py::arg("options"),
            py::arg("name"), py::arg("fallback"), py::arg("cache_limit"))
-      .def(py::init<const std::string&, const std::string&, const BackendOptions&, bool,
+      .def(py::init<const std::string&, const py::object&, const BackendOptions&, bool,
                     std::optional<std::size_t>>(),
            py::arg("graph"), py::arg("backend"), py::arg("options"), py::arg("fallback"),
            py::arg("cache_limit"))
@@ -112,7 +113,7 @@ void add_aot(py::module_& module) {
              py::arg("decompose"));
   module.def("partition_text", &partition_text, py::arg("joint"), py::arg("forward_outputs"),
              py::arg("partitioner"));
-  module.def("check_backend", [](const std::string& name) { find_backend(name); });
+  module.def("check_backend", [](const py::object& backend) { backend_from(backend); });
   module.def("list_backends", [] {
     py::list names;
     for (const auto& backend : all_backends()) names.append(backend->name);

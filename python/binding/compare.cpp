@@ -10,6 +10,7 @@
 #include "compare/same.h"
 #include "graph/parse.h"
 #include "graph/print.h"
+#include "held_object.h"
 #include "python_values.h"
 
 namespace py = pybind11;
@@ -26,14 +27,6 @@ py::list to_list(const std::vector<Value>& values) {
   py::list made;
   for (const Value& value : values) made.append(to_python(value));
   return made;
-}
-
-// A Python function that may be called and freed without the GIL.
-std::shared_ptr<py::function> hold(py::function function) {
-  return {new py::function(std::move(function)), [](py::function* object) {
-            const py::gil_scoped_acquire gil;
-            delete object;
-          }};
 }
 
 compare::Callable program(py::function function) {

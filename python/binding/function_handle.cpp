@@ -8,7 +8,9 @@
 #include "assay/error.h"
 #include "graph/parse.h"
 #include "graph/print.h"
+#include "held_object.h"
 #include "observe/observe.h"
+#include "python_backend.h"
 #include "python_values.h"
 
 namespace py = pybind11;
@@ -69,12 +71,12 @@ struct PythonResult {
   py::object object;
 };
 
-frontend::FunctionOptions function_options(const std::string& backend,
+frontend::FunctionOptions function_options(const py::object& backend,
                                            const BackendOptions& backend_options,
                                            const std::string& name, bool fallback,
                                            std::optional<std::size_t> cache_limit) {
   frontend::FunctionOptions made;
-  made.backend = backend;
+  made.backend = backend_from(backend);
   made.backend_options = backend_options;
   made.name = name;
   made.fallback = fallback;
@@ -113,13 +115,7 @@ bool add_plain_value(PyObject* object, Values& values) {
 }  // namespace
 
 aten::Function wrap_function(py::function function) {
-  // Freed with the GIL held, whoever lets go of it last.
-  auto held = std::shared_ptr<py::function>(new py::function(std::move(function)),
-                                            [](py::function* object) {
-                                              const py::gil_scoped_acquire gil;
-                                              delete object;
-                                            });
-  return [held](const std::vector<aten::Value>& inputs) {
+  return [held = hold(std::move(function))](const std::vector<aten::Value>& inputs) {
     const py::gil_scoped_acquire gil;
     py::tuple arguments(inputs.size());
     for (std::size_t i = 0; i < inputs.size(); ++i) arguments[i] = to_python(inputs[i]);
@@ -145,7 +141,7 @@ aten::RecordCallsOptions record_options() {
 }
 
 FunctionHandle::FunctionHandle(py::function function, py::function recorded_as,
-                               const std::string& backend, const BackendOptions& backend_options,
+                               const py::object& backend, const BackendOptions& backend_options,
                                const std::string& name, bool fallback,
                                std::optional<std::size_t> cache_limit)
     : function_(
@@ -155,7 +151,7 @@ FunctionHandle::FunctionHandle(py::function function, py::function recorded_as,
   if (fallback) eager_ = std::move(function);
 }
 
-FunctionHandle::FunctionHandle(const std::string& graph, const std::string& backend,
+FunctionHandle::FunctionHandle(const std::string& graph, const py::object& backend,
                                const BackendOptions& backend_options, bool fallback,
                                std::optional<std::size_t> cache_limit)
     : function_(std::shared_ptr<const graph::Graph>(graph::parse(graph, "<graph>")),

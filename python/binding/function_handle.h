@@ -16,11 +16,12 @@ namespace assay::binding {
 
 class FunctionHandle {
  public:
+  /// `backend` is a name or a callable (python_backend.h).
   FunctionHandle(pybind11::function function, pybind11::function recorded_as,
-                 const std::string& backend, const BackendOptions& backend_options,
+                 const pybind11::object& backend, const BackendOptions& backend_options,
                  const std::string& name, bool fallback, std::optional<std::size_t> cache_limit);
   /// The same for a graph's text.
-  FunctionHandle(const std::string& graph, const std::string& backend,
+  FunctionHandle(const std::string& graph, const pybind11::object& backend,
                  const BackendOptions& backend_options, bool fallback,
                  std::optional<std::size_t> cache_limit);
 

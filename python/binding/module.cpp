@@ -21,10 +21,12 @@
 #include "config.h"
 #include "config/config.h"
 #include "config/observe_settings.h"
-#include "graph/parse.h"
 #include "graph/print.h"
+#include "graph_handle.h"
 #include "observe/observe.h"
 #include "observe/timings.h"
+#include "python_backend.h"
+#include "python_error.h"
 #include "python_values.h"
 #include "repro/inputs.h"
 #include "repro/repro_file.h"
@@ -75,6 +77,9 @@ class ReproHandle {
   std::string code() const { return graph::print(*file_.graph); }
   std::string text() const { return repro::print_repro_file(file_); }
   std::size_t size() const { return file_.graph->size(); }
+  std::unique_ptr<GraphHandle> graph() const {
+    return std::make_unique<GraphHandle>(GraphAndObjects{file_.graph->clone(), {}});
+  }
   std::string stage() const { return repro::to_string(file_.stage); }
 
   py::tuple inputs(std::uint64_t seed, const std::optional<std::string>& save_dir) const {
@@ -112,28 +117,6 @@ class ReproHandle {
   repro::ReproFile file_;
 };
 
-// One runner planned once and run many times, for benchmarks and tests.
-class RunnerHandle {
- public:
-  explicit RunnerHandle(std::unique_ptr<graph::Graph> graph)
-      : graph_(std::move(graph)), runner_(std::make_unique<aten::GraphRunner>(*graph_)) {}
-
-  py::object run(const py::args& inputs) const {
-    aten::Value result;
-    std::vector<aten::Value> values = values_from(inputs);
-    {
-      const py::gil_scoped_release unlocked;
-      result = runner_->run(std::move(values));
-    }
-    return to_python(result);
-  }
-  std::string code() const { return graph::print(*graph_); }
-
- private:
-  std::unique_ptr<graph::Graph> graph_;
-  std::unique_ptr<aten::GraphRunner> runner_;
-};
-
 // Raises an exception of ours as the class that it names, of python/assay/errors.py.
 void add_exceptions() {
   // Never destroyed: the translator lives as long as the process.
@@ -161,6 +144,7 @@ PYBIND11_MODULE(_C, module) {
   module.attr("torch_version") = std::string(torch_version);
 
   add_exceptions();
+  add_python_errors();
   py::list stages;
   for (const std::string_view name : kStageNames) stages.append(std::string(name));
   module.attr("stages") = py::tuple(stages);
@@ -173,6 +157,7 @@ PYBIND11_MODULE(_C, module) {
       .def_property_readonly("text", &ReproHandle::text)
       .def_property_readonly("stage", &ReproHandle::stage)
       .def("__len__", &ReproHandle::size)
+      .def("graph", &ReproHandle::graph)
       .def("inputs", &ReproHandle::inputs, py::arg("seed") = 0, py::arg("save_dir") = py::none())
       .def("run", &ReproHandle::run, py::arg("seed") = 0, py::arg("save_dir") = py::none())
       .def("run_with", &ReproHandle::run_with, py::arg("inputs"));
@@ -190,17 +175,11 @@ PYBIND11_MODULE(_C, module) {
       },
       py::arg("text"), py::arg("name") = "<text>");
 
-  py::class_<RunnerHandle>(module, "Graph")
-      .def(py::init([](const std::string& text, const std::string& name) {
-             return std::make_unique<RunnerHandle>(graph::parse(text, name));
-           }),
-           py::arg("text"), py::arg("name") = "<text>")
-      .def_property_readonly("code", &RunnerHandle::code)
-      .def("__call__", &RunnerHandle::run);
-
+  add_graph(module);
   add_aot(module);
   add_capture(module);
   add_captured_functions(module);
+  add_python_backends(module);
   add_compare(module);
   add_config(module);
 

@@ -17,15 +17,15 @@ namespace assay::aten {
 /// compiler refused it, its results are wrong. The base of the exceptions of higher rooms.
 class ProgramError : public std::runtime_error, public Error {
  public:
-  ProgramError(const char* type, const std::string& text, std::string message,
+  ProgramError(std::string type, const std::string& text, std::string message,
                std::string node = {}, graph::Provenance provenance = {})
       : std::runtime_error(text),
-        type_(type),
+        type_(std::move(type)),
         message_(std::move(message)),
         node_(std::move(node)),
         provenance_(std::move(provenance)) {}
 
-  const char* type() const { return type_; }
+  const std::string& type() const { return type_; }
   /// Without who says it: what() has that too.
   const std::string& message() const { return message_; }
   /// The node it is about; empty if there is none.
@@ -34,7 +34,7 @@ class ProgramError : public std::runtime_error, public Error {
   const graph::Provenance& provenance() const { return provenance_; }
 
  private:
-  const char* type_;
+  std::string type_;
   std::string message_;
   std::string node_;
   graph::Provenance provenance_;

@@ -13,7 +13,7 @@ namespace assay {
 
 std::shared_ptr<const CompiledGraph> compile_graph(std::string_view backend,
                                                    CompileRequest request) {
-  return backends::compile(backend, std::move(request), {});
+  return backends::compile(*find_backend(backend), std::move(request), {});
 }
 
 namespace backends {
@@ -21,6 +21,7 @@ namespace backends {
 namespace {
 
 void check_options(const Backend& backend, const BackendOptions& options) {
+  if (backend.accepts_any_option) return;
   for (const auto& [name, value] : options) {
     const auto found = std::ranges::find(backend.options, name, &BackendOption::name);
     if (found == backend.options.end()) {
@@ -54,23 +55,23 @@ Compiler decorate(Compiler compiler, const std::shared_ptr<FaultInjection>& faul
 
 }  // namespace
 
-std::shared_ptr<const CompiledGraph> compile(std::string_view backend, CompileRequest request,
+std::shared_ptr<const CompiledGraph> compile(const Backend& backend, CompileRequest request,
                                              const Surroundings& surroundings) {
-  const auto found = find_backend(backend);
-  check_options(*found, request.options);
+  check_options(backend, request.options);
   std::shared_ptr<FaultInjection> faults;
   if (auto wanted = current_faults(); !wanted.empty()) {
     faults = std::make_shared<FaultInjection>(
-        std::move(wanted), found->name, surroundings.faults_in_halves && found->compiles_halves);
+        std::move(wanted), backend.name, surroundings.faults_in_halves && backend.compiles_halves);
   }
   auto context = std::make_shared<CompileContext>(*request.context);
-  context->backend = found->name;
+  context->backend = backend.name;
+  context->send_backend = backend.send;
   context->decorate = [faults, surroundings](Compiler compiler) {
     return decorate(std::move(compiler), faults, surroundings);
   };
   request.context = std::move(context);
-  Compiler compiler = found->compile;
-  if (!found->binds_inputs) compiler = bind_inputs(std::move(compiler));
+  Compiler compiler = backend.compile;
+  if (!backend.binds_inputs) compiler = bind_inputs(std::move(compiler));
   auto compiled = decorate(std::move(compiler), faults, surroundings)(request);
   if (faults != nullptr) faults->warn_if_none();
   return compiled;

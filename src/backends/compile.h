@@ -23,7 +23,8 @@ struct Surroundings {
   bool faults_in_halves = false;
 };
 
-std::shared_ptr<const CompiledGraph> compile(std::string_view backend, CompileRequest request,
+/// The backend need not be registered.
+std::shared_ptr<const CompiledGraph> compile(const Backend& backend, CompileRequest request,
                                              const Surroundings& surroundings);
 
 /// Compiles `graph` for Python values: one per placeholder in, the nested result out. `source` is

@@ -18,6 +18,13 @@ class BackendError : public aten::ProgramError {
                      std::move(node), std::move(provenance)) {}
 
   const char* python_class() const noexcept override { return "BackendCompilerFailed"; }
+ protected:
+  struct Text {
+    std::string whole;
+  };
+  /// With a text that says more than the message.
+  BackendError(const Text& text, std::string message)
+      : ProgramError("BackendError", text.whole, std::move(message)) {}
 };
 
 }  // namespace assay::backends

@@ -205,7 +205,11 @@ class FrameDriver : public Boundary {
 
   Step replay(Activation& a, const Segment& segment, const GuardValues& values) {
     ++capture_.cache->replays;
-    if (segment.replay(a, values)) {
+    // What a backend's function calls is not captured again.
+    std::shared_ptr<SegmentCache> kept = std::move(capture_.cache);
+    const bool ok = segment.replay(a, values);
+    capture_.cache = std::move(kept);
+    if (ok) {
       if (segment.result >= 0) return Step::returned;
       skip_at_ = segment.end;
       return Step::moved;

@@ -7,8 +7,22 @@
 
 namespace assay::cli {
 
+void check_python_backend(const std::string& backend, const std::filesystem::path& file) {
+  if (!file.empty() && !backend.empty()) {
+    throw UserError("--backend and --backend-file both name a backend", "leave out one of them");
+  }
+  if (!file.empty() && !std::filesystem::exists(file)) {
+    throw UserError(file.string() + ": no such file");
+  }
+  if (file.empty() && backend.find(':') == std::string::npos) {
+    throw UserError("--stack python needs to know where the backend is",
+                    "use --backend module:function or --backend-file FILE");
+  }
+}
+
 std::string choose_backend(const std::string& wanted, const repro::ReproFile& file,
                            const std::string& stack) {
+  if (stack == "python") return wanted;
   const bool is_stock = stack == "torch";
   std::string backend = wanted.empty() ? file.backend : wanted;
   if (backend.empty()) backend = is_stock ? "inductor" : "aot_eager";

@@ -24,10 +24,11 @@ struct RunCommand {
   bool json = false;
 
   // What follows is for run_isolated.
-  bool isolated = false;        ///< Run in a process of its own, and say how that ends.
-  bool accuracy = false;        ///< Compare with eager.
-  bool ignore_non_fp = false;   ///< ... floating-point results only.
-  std::string stack = "assay";  ///< Whose backend: assay or torch.
+  bool isolated = false;               ///< Run in a process of its own, and say how that ends.
+  bool accuracy = false;               ///< Compare with eager.
+  bool ignore_non_fp = false;          ///< ... floating-point results only.
+  std::string stack = "assay";         ///< Whose backend: assay, torch or python.
+  std::filesystem::path backend_file;  ///< A Python backend that was sent by value.
   bool autocast = false;
   bool trust = false;             ///< Execute the Python lines before the file's graph.
   std::optional<double> timeout;  ///< Seconds.
@@ -38,8 +39,9 @@ int run_isolated(RunCommand command);
 
 struct ReduceCommand {
   std::filesystem::path file;
-  std::string backend;          ///< Empty: what the file names, else the stack's usual one.
-  std::string stack = "assay";  ///< Whose compiler is tested: assay or torch.
+  std::string backend;                 ///< Empty: what the file names, else the stack's usual one.
+  std::string stack = "assay";         ///< Whose compiler is tested: assay, torch or python.
+  std::filesystem::path backend_file;  ///< A Python backend that was sent by value.
   std::filesystem::path output;
   std::string inject;
   std::string check;  ///< A command to test candidates with, instead of a backend.

@@ -62,7 +62,7 @@ void reject_options(const RunCommand& command) {
   reject(command.repeat != 1, "--repeat");
   reject(command.backward, "--backward");
   reject(command.output.has_value(), "--output");
-  if (command.stack == "torch" && command.inject) {
+  if (is_python_stack(command.stack) && command.inject) {
     throw UserError("--inject works only with Assay's backends",
                     "stock PyTorch has backends with a built-in fault, such as "
                     "relu_compile_error_TESTING_ONLY");
@@ -149,17 +149,22 @@ void print_verdict(const RunCommand& command, const Signature& signature, const 
 
 int run_isolated(RunCommand command) {
   command.threads = take_threads(command.threads);
-  const bool is_stock = command.stack == "torch";
   const repro::ReproFile file = repro::read_repro_file(command.file);
-  command.backend = choose_backend(command.backend, file, command.stack);
+  choose_backend(command, file);
+  const bool is_stock = is_python_stack(command.stack);
   reject_options(command);
   sandbox::Trial trial = make_trial(command, file);
   const std::filesystem::path scratch =
       std::filesystem::temp_directory_path() / ("assay_run_" + std::to_string(getpid()));
   if (is_stock) add_stock_settings(file, command.trust, trial);
-  sandbox::ServerPool pool(
-      is_stock ? start_stock_server(scratch, command.backend) : sandbox::fork_server(), 1);
-  if (is_stock && !command.json) (void)std::fprintf(stderr, "starting stock PyTorch ...\n");
+  sandbox::ServerPool pool(is_stock
+                               ? start_stock_server(scratch, command.backend, command.backend_file)
+                               : sandbox::fork_server(),
+                           1);
+  if (is_stock && !command.json) {
+    (void)std::fprintf(stderr, "starting %s ...\n",
+                       command.stack == "torch" ? "stock PyTorch" : "Python");
+  }
   say_what_is_missing(file, command);
   trial.repeat_eager = command.accuracy;
   const Outcome outcome = pool.run(trial);

@@ -78,9 +78,11 @@ CLI::App* add_run(CLI::App& app, Options& options) {
   run->add_flag("--isolated", options.run.isolated,
                 "Run in a separate process with limits, and report how it ends");
   run->add_option("--stack", options.run.stack,
-                  "The stack of the backend: assay or torch; torch implies --isolated")
-      ->check(CLI::IsMember({"assay", "torch"}))
+                  "The stack of the backend: assay, torch or python; the last two imply --isolated")
+      ->check(CLI::IsMember({"assay", "torch", "python"}))
       ->capture_default_str();
+  run->add_option("--backend-file", options.run.backend_file,
+                  "A backend written in Python that was saved by value; a pickle, so trusted");
   run->add_flag("--autocast", options.run.autocast, "Isolated: enable autocast");
   run->add_option("--timeout", options.run.timeout, "Isolated: time limit in seconds")
       ->check(CLI::PositiveNumber);
@@ -97,11 +99,14 @@ CLI::App* add_reduce(CLI::App& app, Options& options) {
   reduce->add_option("FILE", command.file, "repro.py, minifier_launcher.py, ...");
   reduce->add_option("--backend", command.backend,
                      "The compiler under test (default: what the file names, else aot_eager, or "
-                     "inductor for torch)");
+                     "inductor for torch); module:function for one written in Python");
   reduce
-      ->add_option("--stack", command.stack, "The stack of the compiler under test: assay or torch")
-      ->check(CLI::IsMember({"assay", "torch"}))
+      ->add_option("--stack", command.stack,
+                   "The stack of the compiler under test: assay, torch or python")
+      ->check(CLI::IsMember({"assay", "torch", "python"}))
       ->capture_default_str();
+  reduce->add_option("--backend-file", command.backend_file,
+                     "A backend written in Python that was saved by value; a pickle, so trusted");
   reduce->add_option("--output", command.output,
                      "Directory for the result and other findings (default: FILE_reduced)");
   reduce->add_flag("--accuracy", command.accuracy,
@@ -271,8 +276,9 @@ int parse_and_run(int argc, char** argv, Options& options) {
     if (!options.save_directory.empty()) options.run.save_directory = options.save_directory;
     if (!options.output.empty()) options.run.output = options.output;
     if (run->count("--inject") > 0) options.run.inject = options.inject;
-    const bool is_isolated =
-        options.run.isolated || options.run.accuracy || options.run.stack != "assay";
+    const bool is_python = options.run.stack != "assay" || !options.run.backend_file.empty() ||
+                           options.run.backend.find(':') != std::string::npos;
+    const bool is_isolated = options.run.isolated || options.run.accuracy || is_python;
     if (is_isolated && run->count("--backend") == 0) options.run.backend.clear();
     code = is_isolated ? cli::run_isolated(options.run) : cli::run(options.run);
   } else if (reduce->parsed()) {

@@ -167,7 +167,7 @@ void say_how_to_resume(const std::filesystem::path& output) {
 
 // Compiling takes Assay a part of a second, and stock PyTorch minutes.
 void set_limits(const ReduceCommand& command, reduce::Options& options) {
-  const bool is_stock = command.stack == "torch" || !command.check.empty();
+  const bool is_stock = is_python_stack(command.stack) || !command.check.empty();
   sandbox::Limits& limits = options.trial.limits;
   limits.wall_seconds = command.timeout.value_or(is_stock ? 300 : 5);
   limits.cpu_seconds = 4 * limits.wall_seconds;
@@ -179,8 +179,13 @@ void set_limits(const ReduceCommand& command, reduce::Options& options) {
 // The command that shows the failure of a result.
 std::string rerun(const ReduceCommand& command) {
   if (!command.check.empty()) return command.check + " repro.py";
-  std::string text = "assay run repro.py --backend " + command.backend;
-  if (command.stack != "assay") text += " --stack " + command.stack;
+  std::string text = "assay run repro.py";
+  if (command.backend_file.empty()) {
+    text += " --backend " + command.backend;
+    if (command.stack == "torch") text += " --stack torch";
+  } else {
+    text += " --backend-file " + std::filesystem::absolute(command.backend_file).string();
+  }
   if (!command.inject.empty()) text += " --inject " + command.inject;
   if (command.ignore_non_fp) text += " --ignore-non-fp";
   return text + " --accuracy";
@@ -205,8 +210,8 @@ reduce::Options make_options(const ReduceCommand& command, const repro::ReproFil
   options.passes = command.passes;
   options.confirmations = command.confirmations;
   // Compiling nearly all of a model once more can take stock PyTorch longer than the reduction.
-  options.look_for_others = command.stack != "torch" || command.others;
-  options.early = command.stack == "torch";
+  options.look_for_others = !is_python_stack(command.stack) || command.others;
+  options.early = is_python_stack(command.stack);
   const bool asks_for_accuracy = file.accuracy != "False" && file.accuracy != "''";
   if (command.accuracy || asks_for_accuracy) options.accuracy = reduce::Options::Accuracy::always;
   if (!command.check.empty()) options.accuracy = reduce::Options::Accuracy::never;
@@ -248,8 +253,8 @@ int reduce_file(ReduceCommand command) {
   if (!command.inject.empty()) backends::parse_faults(command.inject);
   const repro::ReproFile file = repro::read_repro_file(command.file);
   // A command judges by itself, whatever it tests.
-  const bool is_stock = command.stack == "torch" && command.check.empty();
-  if (command.check.empty()) command.backend = choose_backend(command.backend, file, command.stack);
+  if (command.check.empty()) choose_backend(command, file);
+  const bool is_stock = is_python_stack(command.stack) && command.check.empty();
   if (is_stock && !command.inject.empty()) {
     throw UserError("--inject works only with Assay's backends",
                     "stock PyTorch has backends with a built-in fault, such as "
@@ -260,10 +265,12 @@ int reduce_file(ReduceCommand command) {
   if (is_stock) add_stock_settings(file, command.trust, options.trial);
   say_how_to_resume(command.output);
   sandbox::ServerPool pool(
-      is_stock ? start_stock_server(command.output, command.backend) : sandbox::fork_server(),
+      is_stock ? start_stock_server(command.output, command.backend, command.backend_file)
+               : sandbox::fork_server(),
       command.jobs);
   ProgressLine line(command.json);
-  if (is_stock) line.say("starting stock PyTorch ...");
+  if (is_stock)
+    line.say(command.stack == "torch" ? "starting stock PyTorch ..." : "starting Python ...");
   const Reduced result = reduce::reduce(
       file, options, pool, [&](const reduce::Progress& progress) { line.show(progress); });
   line.clear();

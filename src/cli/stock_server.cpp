@@ -51,11 +51,17 @@ std::optional<std::string> literal_as_json(const std::string& python) {
 
 }  // namespace
 
-sandbox::StartServer start_stock_server(const fs::path& directory, const std::string& backend) {
+sandbox::StartServer start_stock_server(const fs::path& directory, const std::string& backend,
+                                        const fs::path& backend_file) {
   const fs::path cache = fs::absolute(directory) / "inductor_cache";
+  std::vector<std::string> command = {find_python(), "-c", kStart};
+  if (backend_file.empty()) {
+    command.insert(command.end(), {"--backend", backend});
+  } else {
+    command.insert(command.end(), {"--backend-file", fs::absolute(backend_file).string()});
+  }
   return sandbox::start_command(
-      {find_python(), "-c", kStart, "--backend", backend},
-      {{"TORCHINDUCTOR_CACHE_DIR", cache.string()}, {"OMP_NUM_THREADS", "1"}});
+      std::move(command), {{"TORCHINDUCTOR_CACHE_DIR", cache.string()}, {"OMP_NUM_THREADS", "1"}});
 }
 
 void add_stock_settings(const repro::ReproFile& file, bool trust, sandbox::Trial& trial) {

@@ -1,4 +1,5 @@
-/// \file Stock PyTorch as the compiler under test: its trial server, and what a file says for it.
+/// \file A compiler in a Python process as the one under test, stock PyTorch's or the user's own:
+/// its trial server, and what a file says for it.
 #pragma once
 
 #include <filesystem>
@@ -10,9 +11,11 @@
 namespace assay::cli {
 
 /// Starts `python -m assay.stock_server`. The python is the setting `python`, else that of the
-/// active environment, else python3 on the PATH. Inductor's cache is below `directory`.
+/// active environment, else python3 on the PATH. Inductor's cache is below `directory`. A backend
+/// of the user's is called `module:name`, or is in `backend_file`.
 sandbox::StartServer start_stock_server(const std::filesystem::path& directory,
-                                        const std::string& backend);
+                                        const std::string& backend,
+                                        const std::filesystem::path& backend_file);
 
 /// Hands over the file's configuration: its recognised settings, and with `trust` also its lines of
 /// Python before the graph.

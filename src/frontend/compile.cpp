@@ -44,7 +44,7 @@ aten::Function as_function(const Program& program) {
 
 frontend::FunctionOptions to_function_options(CompileOptions options) {
   frontend::FunctionOptions made;
-  made.backend = std::move(options.backend);
+  made.backend = find_backend(options.backend);
   made.name = std::move(options.name);
   made.fallback = options.fallback;
   made.cache_limit = options.cache_limit;

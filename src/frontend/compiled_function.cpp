@@ -1,6 +1,5 @@
 #include "frontend/compiled_function.h"
 
-#include "assay/backend.h"
 #include "assay/error.h"
 #include "aten/runner.h"
 #include "config/config.h"
@@ -14,7 +13,6 @@ using aten::Value;
 
 CompiledFunction::CompiledFunction(aten::Function function, FunctionOptions options)
     : function_(std::move(function)), options_(std::move(options)) {
-  find_backend(options_.backend);  // an unknown name is an error now, not at the first call
   lists_.push_back(std::make_unique<const Entries>());
   entries_ = lists_.back().get();
 }
@@ -72,7 +70,7 @@ std::shared_ptr<const CompiledFunction::Entry> CompiledFunction::make(
     request.inputs.insert(request.inputs.end(), entry->captured.begin(), entry->captured.end());
     request.bound_inputs = entry->captured.size();
     request.options = options_.backend_options;
-    entry->compiled = repro::compile_with_debug(options_.backend, std::move(request));
+    entry->compiled = repro::compile_with_debug(*options_.backend, std::move(request));
   } catch (const TraceError& error) {
     if (!options_.fallback) throw;
     observe::log(observe::Component::dynamo, observe::Level::warning, [&] {

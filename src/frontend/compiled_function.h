@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "assay/compiler.h"
+#include "assay/backend.h"
 #include "aten/record_calls.h"
 #include "aten/result_structure.h"
 #include "aten/value.h"
@@ -19,7 +19,7 @@
 namespace assay::frontend {
 
 struct FunctionOptions {
-  std::string backend = "aot_eager";
+  std::shared_ptr<const Backend> backend = find_backend("aot_eager");
   BackendOptions backend_options = {};
   std::string name = "GraphModule";
   /// Run eagerly, with one warning, what cannot be traced; otherwise that is an error.

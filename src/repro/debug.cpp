@@ -7,10 +7,12 @@
 
 namespace assay::repro {
 
-std::shared_ptr<const CompiledGraph> compile_with_debug(std::string_view backend,
+std::shared_ptr<const CompiledGraph> compile_with_debug(const Backend& backend,
                                                         CompileRequest request) {
   const DebugConfig config = current_debug_config();
-  if (config.repro_after == ReproAfter::none) return compile_graph(backend, std::move(request));
+  if (config.repro_after == ReproAfter::none) {
+    return backends::compile(backend, std::move(request), {});
+  }
   const auto has_wrapped = std::make_shared<std::atomic<bool>>(false);
   backends::Surroundings surroundings;
   surroundings.faults_in_halves = config.repro_after == ReproAfter::aot;
@@ -19,7 +21,7 @@ std::shared_ptr<const CompiledGraph> compile_with_debug(std::string_view backend
   };
   auto compiled = backends::compile(backend, std::move(request), surroundings);
   if (!*has_wrapped) {
-    warn("REPRO_AFTER=aot: '" + std::string(backend) +
+    warn("REPRO_AFTER=aot: '" + backend.name +
          "' does not differentiate ahead of time, so it is not checked; use REPRO_AFTER=dynamo");
   }
   return compiled;

@@ -3,15 +3,15 @@
 #pragma once
 
 #include <memory>
-#include <string_view>
 
-#include "assay/compiler.h"
+#include "assay/backend.h"
 
 namespace assay::repro {
 
 /// Compiles as assay::compile_graph does, and watches as current_debug_config() says. Throws what
 /// the backend throws; at level 4 a call whose results are not eager's throws `AccuracyError`.
-std::shared_ptr<const CompiledGraph> compile_with_debug(std::string_view backend,
+/// The backend need not be registered.
+std::shared_ptr<const CompiledGraph> compile_with_debug(const Backend& backend,
                                                         CompileRequest request);
 
 }  // namespace assay::repro

@@ -13,11 +13,12 @@ std::string current_message() { return aten::describe_exception().message; }
 }  // namespace
 
 DebugReporter::DebugReporter(DebugConfig config, std::shared_ptr<const graph::Graph> graph,
-                             Stage stage, std::string backend, std::string role)
+                             Stage stage, std::shared_ptr<const CompileContext> context,
+                             std::string role)
     : config_(std::move(config)),
       graph_(std::move(graph)),
       stage_(stage),
-      backend_(std::move(backend)),
+      context_(std::move(context)),
       role_(std::move(role)),
       may_change_inputs_(may_change_inputs(*graph_)) {}
 
@@ -30,7 +31,7 @@ Snapshot DebugReporter::remember(const std::vector<aten::Value>& inputs) const {
 }
 
 Failure DebugReporter::describe(const Snapshot& inputs) const {
-  return {*graph_, inputs, stage_, backend_, role_};
+  return {*graph_, inputs, stage_, context_->backend, context_->send_backend, role_};
 }
 
 void DebugReporter::before_run(const Snapshot& inputs) const {

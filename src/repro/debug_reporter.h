@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "assay/compiler.h"
 #include "aten/value.h"
 #include "graph/graph.h"
 #include "repro/config.h"
@@ -15,8 +16,9 @@ namespace assay::repro {
 
 class DebugReporter {
  public:
+  /// `context` is that of the compilation.
   DebugReporter(DebugConfig config, std::shared_ptr<const graph::Graph> graph, Stage stage,
-                std::string backend, std::string role);
+                std::shared_ptr<const CompileContext> context, std::string role);
 
   const DebugConfig& config() const { return config_; }
   const graph::Graph& graph() const { return *graph_; }
@@ -39,7 +41,7 @@ class DebugReporter {
   DebugConfig config_;
   std::shared_ptr<const graph::Graph> graph_;
   Stage stage_;
-  std::string backend_;
+  std::shared_ptr<const CompileContext> context_;
   std::string role_;
   bool may_change_inputs_;
 };

@@ -5,6 +5,7 @@
 #include <set>
 #include <system_error>
 
+#include "assay/error.h"
 #include "repro/inputs.h"
 #include "repro/reduce_now.h"
 #include "repro/save.h"
@@ -98,6 +99,17 @@ ReproFile dump_launcher(const DebugConfig& config, const Failure& failure, const
   return file;
 }
 
+void reduce(const DebugConfig& config, const Failure& failure, const path& launcher) {
+  SentBackend backend{{"--backend", failure.backend}};
+  try {
+    if (failure.send_backend) backend = failure.send_backend(launcher.parent_path());
+  } catch (const UserError& error) {
+    warn(std::string("The failure is not reduced: ") + error.what());
+    return;
+  }
+  reduce_now(config, launcher, backend, failure.accuracy);
+}
+
 // What only the launcher before this one needed.
 void remove_old_storages(const ReproFile& launcher, const path& directory) {
   static std::set<path> earlier;  // guarded by writing()
@@ -140,7 +152,7 @@ void dump_failure(const DebugConfig& config, const Failure& failure) noexcept {
     const path launcher = directory / "minifier_launcher.py";
     warn("Writing minified repro to:\n" + launcher.string());
     dump_launcher(config, failure, directory);
-    if (config.reduces_now()) reduce_now(config, launcher, failure.backend, failure.accuracy);
+    if (config.reduces_now()) reduce(config, failure, launcher);
   });
 }
 

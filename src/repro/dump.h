@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 
+#include "assay/compiler.h"
 #include "graph/graph.h"
 #include "repro/config.h"
 #include "repro/repro_file.h"
@@ -20,6 +21,7 @@ struct Failure {
   const Snapshot& inputs;
   Stage stage = Stage::after_dynamo;
   std::string backend = {};
+  BackendSender send_backend = {};
   std::string role = {};     ///< forward, backward or inference; empty after dynamo.
   std::string message = {};  ///< Empty before a run.
   bool accuracy = false;     ///< The results were wrong.

@@ -27,11 +27,12 @@ bool is_program(const path& file) {
 }
 
 // The caller's variables, but the child wraps no compiler itself, and injects the same faults.
-std::vector<std::string> child_environment() {
+std::vector<std::string> child_environment(const std::map<std::string, std::string>& added) {
   std::vector<std::string> kept;
+  for (const auto& [name, value] : added) kept.push_back(name + "=" + value);
   for (const auto& [name, value] : base::environment()) {
     if (name != "ASSAY_REPRO_AFTER" && name != "TORCHDYNAMO_REPRO_AFTER" &&
-        name != "ASSAY_INJECT_FAULT") {
+        name != "ASSAY_INJECT_FAULT" && !added.contains(name)) {
       kept.push_back(name + "=" + value);
     }
   }
@@ -49,8 +50,9 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
 }
 
 // The exit code; negative for a signal. Nothing if the program cannot be started.
-std::optional<int> run_on_stderr(std::vector<std::string> command) {
-  std::vector<std::string> variables = child_environment();
+std::optional<int> run_on_stderr(std::vector<std::string> command,
+                                 const std::map<std::string, std::string>& environment) {
+  std::vector<std::string> variables = child_environment(environment);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -87,11 +89,12 @@ std::optional<path> find_assay_command() {
   return std::nullopt;
 }
 
-void reduce_now(const DebugConfig& config, const path& launcher, const std::string& backend,
+void reduce_now(const DebugConfig& config, const path& launcher, const SentBackend& backend,
                 bool accuracy) {
   const path output = launcher.parent_path() / "reduced";
-  std::vector<std::string> command = {
-      "assay", "reduce", launcher.string(), "--output", output.string(), "--backend", backend};
+  std::vector<std::string> command = {"assay", "reduce", launcher.string(), "--output",
+                                      output.string()};
+  command.insert(command.end(), backend.arguments.begin(), backend.arguments.end());
   if (accuracy) command.emplace_back("--accuracy");
   if (config.repro_forward_only) command.emplace_back("--only-forward");
   if (config.repro_ignore_non_fp) command.emplace_back("--ignore-non-fp");
@@ -105,7 +108,7 @@ void reduce_now(const DebugConfig& config, const path& launcher, const std::stri
   }
   command[0] = program->string();
   warn("Reducing: " + text);
-  const std::optional<int> code = run_on_stderr(std::move(command));
+  const std::optional<int> code = run_on_stderr(std::move(command), backend.environment);
   if (code != 0 || !std::filesystem::exists(output / "repro.py")) {
     warn(!code ? program->string() + " cannot be started"
                : "the reducer exited with code " + std::to_string(*code) + " and wrote no repro");

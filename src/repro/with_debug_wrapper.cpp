@@ -125,7 +125,7 @@ std::shared_ptr<const CompiledGraph> compile_wrapped(const Compiler& compiler,
                                                      const DebugConfig& config) {
   const bool is_half = request.role != Role::captured;
   DebugReporter reporter(config, request.graph, is_half ? Stage::after_aot : Stage::after_dynamo,
-                         request.context->backend, is_half ? to_string(request.role) : "");
+                         request.context, is_half ? to_string(request.role) : "");
   const DebugSuspended inside;
   // A backward graph that is compiled early has no inputs yet.
   const Snapshot snapshot = request.inputs.empty()

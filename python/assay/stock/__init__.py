@@ -1,4 +1,4 @@
-"""The trial server's parts: stock PyTorch as the compiler under test.
+"""The trial server's parts: stock PyTorch, or any backend in Python, as the compiler under test.
 
 ``assay.stock_server`` is the program; docs/toolbox.md has the protocol. From outside to inside:
 
@@ -14,4 +14,7 @@
     cache     inductor's cache, after a trial was killed
     process   killing and measuring processes
     failure   an exception as the report says it
+
+    sent_backend   a backend of the user's, by name or by value
+    python_trial   what a trial of one does
 """

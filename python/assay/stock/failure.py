@@ -21,6 +21,7 @@ COMPILER_ERROR = re.compile(r"\berror: (.+)")
 BELONGS_TO_THE_GRAPH = re.compile(
     r"^ +target: |^While executing |^from user code:|^Set TORCHDYNAMO_VERBOSE", re.MULTILINE
 )
+NAMES_ARE_THE_FILES = "assay_file"  # in the meta of a module that was made from the file's graph
 TARGET = re.compile(r"^\s*target: (\S+)", re.MULTILINE)
 
 
@@ -80,8 +81,6 @@ def _shorten(text: str, longest: int) -> str:
 
 def _nodes_in_frames(error: BaseException) -> Iterator[Node]:
     for frame, _ in traceback.walk_tb(error.__traceback__):
-        if "torch" not in frame.f_code.co_filename:
-            continue
         for name in ("n", "node"):
             value = frame.f_locals.get(name)
             if isinstance(value, Node):
@@ -92,6 +91,11 @@ def _failing_node(error: BaseException) -> Node | None:
     """The node that a compiler was at: the innermost frame that holds one knows."""
     nodes = list(_nodes_in_frames(error))
     return nodes[-1] if nodes else None
+
+
+def _is_of_the_file(node: Node) -> bool:
+    module = node.graph.owning_module
+    return module is not None and bool(module.meta.get(NAMES_ARE_THE_FILES))
 
 
 def _operator(node: Node | None, message: str) -> str | None:
@@ -109,6 +113,8 @@ def _suspects(
     error: BaseException, node: Node | None, operator: str | None, text: ReproText
 ) -> list[str]:
     """The file's nodes that the failing node or kernel was made of."""
+    if node is not None and _is_of_the_file(node) and node.name in text.lines.values():
+        return [node.name]
     stacks = kernels.stacks(error) if node is None else [node.meta.get("stack_trace") or ""]
     if names := text.nodes_in("\n".join(stacks)):
         return names

@@ -21,7 +21,7 @@ from torch._dynamo.backends.registry import lookup_backend
 from torch._dynamo.debug_utils import InputReader, cast_to_fp64, clone_inputs_retaining_gradness
 from torch._dynamo.testing import collect_results, reduce_to_scalar_loss, requires_bwd_pass
 
-from assay.stock import accuracy, check, failure, record, settings, text
+from assay.stock import accuracy, check, failure, record, sent_backend, settings, text
 from assay.stock.stage import Stage
 
 Request = dict[str, Any]
@@ -124,8 +124,15 @@ def _load(request: Request, report: Report) -> Trial:
         check.check(loaded)
     settings.apply(request.get("config") or [], is_trusted=bool(setup))
     names = text.execute(loaded, setup)
-    kind = AfterDynamo if loaded.stage == "after_dynamo" else AfterAot
-    return kind(request, report, loaded, names)
+    return _kind_of(loaded)(request, report, loaded, names)
+
+
+def _kind_of(loaded: text.ReproText) -> type[Trial]:
+    if sent_backend.is_loaded():
+        from assay.stock.python_trial import PythonTrial
+
+        return PythonTrial
+    return AfterDynamo if loaded.stage == "after_dynamo" else AfterAot
 
 
 class _Reader(InputReader):
@@ -256,10 +263,13 @@ class AfterDynamo(Trial):
     """A graph from before autograd: any backend of Dynamo's, forward and backward."""
 
     def prepare(self) -> None:
-        self.compiler = lookup_backend(self.request.get("backend") or "inductor")
+        self.compiler = self.find_compiler()
         self.has_backward = self.request.get("backward", True)
         if self.checks_accuracy:
             self.module.eval()  # as stock does: no dropout
+
+    def find_compiler(self) -> Callable[..., Any]:
+        return lookup_backend(self.request.get("backend") or "inductor")
 
     @contextlib.contextmanager
     def mode(self) -> Iterator[None]:
@@ -278,16 +288,19 @@ class AfterDynamo(Trial):
                     if self.request.get("repeat_eager"):
                         self.check_repeatable(expected, self.comparison(reference))
         self.report.stage(Stage.COMPILE)
-        torch._dynamo.reset()
-        compiled = torch._dynamo.optimize(self.staged_compiler())(copy.deepcopy(self.module))
-        if self.checks_accuracy:
-            compiled.eval()
         with self.mode():
+            compiled = self.compile()
+            if self.checks_accuracy:
+                compiled.eval()
             result = self.run(compiled, self.report.stage)
         if not self.checks_accuracy:
             return None
         assert expected is not None
         return self.compare(expected, result, reference)
+
+    def compile(self) -> torch.nn.Module:
+        torch._dynamo.reset()
+        return torch._dynamo.optimize(self.staged_compiler())(copy.deepcopy(self.module))
 
     def staged_compiler(self) -> Callable[..., Any]:
         """The backend, saying when it starts and ends: Dynamo calls it within the first run."""
@@ -330,7 +343,7 @@ class AfterDynamo(Trial):
             return None
         is_grad_enabled = torch.is_grad_enabled()
         try:
-            graph = torch.fx.symbolic_trace(self.module)  # the cast needs a graph
+            graph = self.as_graph()
             torch.set_grad_enabled(is_grad_enabled)
             inputs = clone_inputs_retaining_gradness(self.inputs())
             model, inputs = cast_to_fp64(copy.deepcopy(graph), inputs)
@@ -340,6 +353,10 @@ class AfterDynamo(Trial):
             return None
         finally:
             torch.set_grad_enabled(is_grad_enabled)
+
+    def as_graph(self) -> torch.fx.GraphModule:
+        """The module as a graph, whose constants can be cast."""
+        return torch.fx.symbolic_trace(self.module)
 
     def run_eagerly(self) -> accuracy.Run:
         return self.run(self.module)

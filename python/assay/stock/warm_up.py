@@ -7,29 +7,30 @@ kept in ``~/.cache/assay/stock``, so that the second start is quick.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import logging
 import os
 import shutil
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 
-def warm_up(backend: str) -> None:
+def warm_up(backend: str, backend_file: Path | None = None) -> None:
     """Afterwards a trial of ``backend`` imports nothing and checks nothing about the machine."""
     import torch
 
     torch.set_num_threads(1)
     import torch._dynamo
-    from torch._dynamo.backends.registry import lookup_backend
 
     _forbid_progress_threads()
     import assay.stock.trial  # noqa: F401  (loads what trials use)
     from assay.stock import kernels
 
-    lookup_backend(backend)
+    _find(backend, backend_file)
     if backend == "inductor":
         kernels.listen()
         with _quiet(), _cache_directory(_machine_directory()) as directory:
@@ -40,6 +41,30 @@ def warm_up(backend: str) -> None:
     torch._dynamo.reset()
     torch.manual_seed(0)
     check_fit_for_forking()
+
+
+def _find(backend: str, file: Path | None) -> None:
+    """A backend of stock's is looked up by each trial, one of the user's is loaded now."""
+    from torch._dynamo.backends.registry import lookup_backend
+
+    from assay.stock import sent_backend
+
+    if file is None and ":" not in backend:
+        lookup_backend(backend)
+        return
+    _load_whole_package()
+    if file is not None:
+        sent_backend.load_file(file)
+    else:
+        sent_backend.load_named(backend)
+    import assay.stock.python_trial  # noqa: F401  (loads what its trials use)
+
+
+def _load_whole_package() -> None:
+    """The server has begun with a package without content; a user's backend may use all of it."""
+    bare = sys.modules.pop("assay")
+    whole = importlib.import_module("assay")
+    whole.stock = bare.stock  # type: ignore[attr-defined]
 
 
 def check_fit_for_forking() -> None:
