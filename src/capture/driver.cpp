@@ -138,20 +138,6 @@ bool ThreadCapture::finished(Activation& root, int start, std::unique_ptr<Segmen
   return true;
 }
 
-// Keeps an exception that is set while other code runs.
-class KeepError {
- public:
-  KeepError() { PyErr_Fetch(&type_, &value_, &traceback_); }
-  ~KeepError() { PyErr_Restore(type_, value_, traceback_); }
-  KeepError(const KeepError&) = delete;
-  KeepError& operator=(const KeepError&) = delete;
-
- private:
-  PyObject* type_ = nullptr;
-  PyObject* value_ = nullptr;
-  PyObject* traceback_ = nullptr;
-};
-
 // Watches the instruction boundaries of one frame.
 class FrameDriver : public Boundary {
  public:
@@ -317,12 +303,7 @@ void Recorder::leaving(Activation& a) {
     leave(a);
     return;
   }
-  // The root raised: the segment ends before the instruction that did.
-  if (a.result == nullptr) {
-    const KeepError keep;
-    if (!stop(a, "an exception left the function", false)) PyErr_Clear();
-    return;
-  }
+  // The root raised, and its stack is gone: there is nothing to describe. The next call tries again.
   abandon();
 }
 
