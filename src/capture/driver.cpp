@@ -1,5 +1,7 @@
 #include "capture/driver.h"
 
+#include <ATen/PythonTorchFunctionTLS.h>
+#include <c10/core/impl/TorchDispatchModeTLS.h>
 #include <torch/csrc/utils/pybind.h>
 
 #include <algorithm>
@@ -138,6 +140,14 @@ bool ThreadCapture::finished(Activation& root, int start, std::unique_ptr<Segmen
   return true;
 }
 
+// Modes see every call of a tensor function, and may do anything then: what runs under one is not
+// captured.
+bool is_under_modes() {
+  using Functions = at::impl::PythonTorchFunctionTLS;
+  return Functions::stack_len() > 0 || c10::impl::TorchDispatchModeTLS::stack_len() > 0 ||
+         Functions::get_disabled_state() != at::impl::TorchFunctionDisabledState::ENABLED;
+}
+
 // Watches the instruction boundaries of one frame.
 class FrameDriver : public Boundary {
  public:
@@ -168,6 +178,7 @@ class FrameDriver : public Boundary {
 
  private:
   Step start(Activation& a) {
+    if (is_under_modes()) return Step::execute;
     SegmentCache::Code& code = capture_.cache->of(a.code);
     SegmentStart& at = code.starts[a.instruction];
     if (is_plain_ && at.segments.empty()) return Step::execute;

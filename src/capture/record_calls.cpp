@@ -11,6 +11,7 @@
 #include "capture/models.h"
 #include "capture/recorder.h"
 #include "capture/torch_types.h"
+#include "opcode.h"
 
 namespace assay::capture {
 
@@ -51,6 +52,34 @@ bool is_partial(PyObject* object) {
     return reinterpret_cast<PyTypeObject*>(PyObject_GetAttrString(module.get(), "partial"));
   }();
   return Py_TYPE(object) == type;
+}
+
+// The descriptor that a bound method of a builtin type was bound from, or null: not simply what the
+// type has under that name, for super() finds it further up.
+PyObject* bound_from(PyObject* callable, PyObject* self) {
+  if (self == Py_None || PyModule_Check(self) || PyType_Check(self)) return nullptr;
+  const Ref name = Ref::steal(PyObject_GetAttrString(callable, "__name__"));
+  if (!name) {
+    PyErr_Clear();
+    return nullptr;
+  }
+  PyObject* mro = Py_TYPE(self)->tp_mro;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(mro); ++i) {
+    auto* type = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(mro, i));
+    PyObject* found = PyDict_GetItem(type->tp_dict, name.get());
+    if (found == nullptr) continue;
+    if (PyCFunction_Check(callable) && Py_TYPE(found) == &PyMethodDescr_Type &&
+        reinterpret_cast<PyMethodDescrObject*>(found)->d_method ==
+            reinterpret_cast<PyCFunctionObject*>(callable)->m_ml) {
+      return found;
+    }
+    if (!PyCFunction_Check(callable) && Py_TYPE(found) == &PyWrapperDescr_Type) {
+      const Ref owner = Ref::steal(PyObject_GetAttrString(callable, "__objclass__"));
+      PyErr_Clear();
+      if (owner && owner.get() == reinterpret_cast<PyObject*>(type)) return found;
+    }
+  }
+  return nullptr;
 }
 
 // The call of a bound method as a call of its function.
@@ -212,7 +241,11 @@ PyObject* Recorder::call_function(Activation& a, const Call& call, Source* const
   PyObject* result = vectorcall(call);
   if (result == nullptr || !is_recording()) return result;
   if ((code->co_flags & CO_GENERATOR) != 0 && tracked_.find(result) == nullptr) {
-    tracked_.add(result, Tracked::Kind::local).is_known = true;
+    Tracked& generator = tracked_.add(result, Tracked::Kind::local);
+    generator.is_known = true;
+    // Not kept alive: to let go of a generator inside of a `try` runs its `finally`.
+    generator.weak = Ref::steal(PyWeakref_NewRef(result, nullptr));
+    generator.object = Ref();
   }
   return result;
 }
@@ -220,22 +253,13 @@ PyObject* Recorder::call_function(Activation& a, const Call& call, Source* const
 PyObject* Recorder::call_builtin(Activation& a, const Call& call) {
   PyObject* callable = call.callable;
   const Ref self = Ref::steal(PyObject_GetAttrString(callable, "__self__"));
-  const Ref name = Ref::steal(PyObject_GetAttrString(callable, "__name__"));
   PyErr_Clear();
-  if (self && name && self.get() != Py_None && !PyModule_Check(self.get())) {
-    // A bound method of a builtin type: call what it was bound from.
-    PyObject* found = PyType_Check(self.get())
-                          ? lookup_on_type(reinterpret_cast<PyTypeObject*>(self.get()), name.get())
-                          : lookup_on_type(Py_TYPE(self.get()), name.get());
-    if (found != nullptr && found != callable &&
-        (Py_TYPE(found) == &PyMethodDescr_Type || Py_TYPE(found) == &PyWrapperDescr_Type ||
-         PyFunction_Check(found)) &&
-        !PyType_Check(self.get())) {
-      is_constant(found);
-      const WithReceiver with(found, self.get(), call);
-      if (find_model(found) != nullptr || find_graph_function(found) != nullptr) {
-        return call_object(a, with.made);
-      }
+  PyObject* descriptor = self ? bound_from(callable, self.get()) : nullptr;
+  if (descriptor != nullptr) {
+    is_constant(descriptor);
+    const WithReceiver with(descriptor, self.get(), call);
+    if (find_model(descriptor) != nullptr || find_graph_function(descriptor) != nullptr) {
+      return call_object(a, with.made);
     }
   }
   return call_plainly(a, call, "a call of " + name_of(callable) + ", which is not modelled");
@@ -499,6 +523,9 @@ bool Recorder::matches_kind(Activation& a, Operand subject, unsigned long type_f
 }
 
 void Recorder::unusual(Activation& a, const char* what) {
+  // CPython makes the generator; its frame is followed when it runs.
+  const bool is_generator = instruction_at(a.code, a.instruction).opcode == RETURN_GENERATOR;
+  if (is_generator && &a != root_) return;
   if (is_recording()) stop(a, std::string("the instruction ") + what + " is not modelled");
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "assay/compiler.h"
+#include "aten/autocast_regions.h"
 #include "capture/activation.h"
 #include "capture/recipe.h"
 #include "capture/segment_guards.h"
@@ -62,6 +63,8 @@ struct Segment {
   int end = 0;              ///< The instruction at which execution goes on.
   int result = -1;          ///< The recipe of what the frame returns; -1: it goes on.
   bool mutates_inputs = false;
+  /// Regions of autocast that the frame is in at the end; the graph itself leaves them.
+  std::vector<aten::AutocastState> autocast;
   BreakReason reason;
 
   /// Runs the graph and brings the frame to its state at the end. False with a Python exception set
