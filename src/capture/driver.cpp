@@ -1,9 +1,10 @@
 #include "capture/driver.h"
 
+#include <ATen/core/grad_mode.h>
 #include <torch/csrc/utils/pybind.h>
 
 #include <algorithm>
-#include <unordered_map>
+#include <utility>
 
 #include "assay/error.h"
 #include "capture/code_facts.h"
@@ -52,6 +53,8 @@ class ThreadCapture : public SegmentSink {
   Recorder recorder;
   std::shared_ptr<SegmentCache> cache;
   std::string recompile_reason;
+  /// With the setting `paranoid`: a segment whose guards hold, recorded once more beside it.
+  const Segment* expected = nullptr;
 };
 
 ThreadCapture& this_thread() {
@@ -66,6 +69,7 @@ void compile(Segment& segment, const CaptureSettings& settings,
   request.graph = segment.graph;
   request.inputs = std::move(example_inputs);
   request.options = settings.options;
+  const at::AutoGradMode mode(segment.runs_with_grad || at::GradMode::is_enabled());
   const pybind11::gil_scoped_release unlocked;
   try {
     segment.compiled = repro::compile_with_debug(*settings.backend, request);
@@ -80,9 +84,36 @@ void compile(Segment& segment, const CaptureSettings& settings,
   }
 }
 
+// Empty if a recording came to the same as the segment that would have been replayed.
+std::string difference(const Segment& before, const Segment& now) {
+  if (now.guards == nullptr) return "the segment cannot be made again: " + now.reason.reason;
+  if (now.end != before.end || (now.result < 0) != (before.result < 0)) {
+    return "the program took another way";
+  }
+  if ((now.graph == nullptr) != (before.graph == nullptr)) return "the graph is another one";
+  if (now.graph != nullptr) {
+    const std::string text = graph::print(*now.graph);
+    if (text != graph::print(*before.graph)) return "the graph is another one:\n" + text;
+  }
+  if (now.effects.size() != before.effects.size()) return "the effects are others";
+  if (now.slots.size() != before.slots.size()) return "other variables were set";
+  return "";
+}
+
 bool ThreadCapture::finished(Activation& root, int start, std::unique_ptr<Segment> segment,
                              std::vector<c10::IValue> example_inputs) {
   const std::shared_ptr<SegmentCache> into = cache;
+  if (const Segment* before = std::exchange(expected, nullptr)) {
+    const std::string what = difference(*before, *segment);
+    if (what.empty()) return true;
+    const CodeLine place = line_of(root.code, start);
+    PyErr_SetString(PyExc_AssertionError,
+                    ("paranoid: " + what + ", although the guards of the segment hold\n  File \"" +
+                     place.file + "\", line " + std::to_string(place.line) + ", in " +
+                     place.function)
+                        .c_str());
+    return false;
+  }
   const BreakReason& reason = segment->reason;
   const bool is_break = !reason.reason.empty() && reason.is_break;
   SegmentStart& at = into->of(root.code).starts[start];
@@ -176,9 +207,16 @@ class FrameDriver : public Boundary {
     for (std::size_t i = 0; i < at.segments.size(); ++i) {
       const Segment& segment = *at.segments[i];
       GuardValues values;
-      if (!segment.guards->hold(a, state, values)) continue;
+      if (!segment.guards->hold(a, state, values) || !segment.shares_memory_as_before(values)) {
+        continue;
+      }
       if (i > 0) std::rotate(at.segments.begin(), at.segments.begin() + static_cast<std::ptrdiff_t>(i),
                              at.segments.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+      if (config::get<"paranoid">()) {
+        capture_.expected = &segment;
+        capture_.recorder.begin(a);
+        return Step::execute;
+      }
       return replay(a, segment, values);
     }
     if (at.breaks_at_once) return Step::execute;
@@ -239,6 +277,7 @@ class FrameDriver : public Boundary {
       }
       capture_.recompile_reason = reason;
     }
+    capture_.expected = nullptr;
     capture_.recorder.begin(a);
     return Step::execute;
   }

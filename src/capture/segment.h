@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -62,11 +63,21 @@ struct Segment {
   int end = 0;              ///< The instruction at which execution goes on.
   int result = -1;          ///< The recipe of what the frame returns; -1: it goes on.
   bool mutates_inputs = false;
+  bool is_random = false;  ///< The graph draws random numbers.
+  /// The graph is run with grad mode on, and sets the mode it needs itself.
+  bool runs_with_grad = false;
+  /// Of a graph that mutates inputs: how these share memory.
+  std::optional<guards::Guards> sharing;
   BreakReason reason;
 
+  /// Whether the inputs share memory as they did; asked when the guards hold.
+  bool shares_memory_as_before(const GuardValues& values) const;
   /// Runs the graph and brings the frame to its state at the end. False with a Python exception set
   /// if something raised; then nothing of the frame has changed.
   bool replay(Activation& activation, const GuardValues& values) const;
+
+ private:
+  void run_graph(std::span<c10::IValue> arguments, Outputs& outputs) const;
 };
 
 }  // namespace assay::capture
