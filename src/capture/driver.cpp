@@ -72,6 +72,9 @@ void compile(Segment& segment, const CaptureSettings& settings,
   const at::AutoGradMode mode(segment.runs_with_grad || at::GradMode::is_enabled());
   const pybind11::gil_scoped_release unlocked;
   try {
+    if (segment.mutates_history && settings.backend->compiles_halves) {
+      throw TraceError("an input that takes part in autograd is changed in place");
+    }
     segment.compiled = repro::compile_with_debug(*settings.backend, request);
   } catch (const TraceError& error) {
     // The program is fine, but cannot be differentiated ahead of time: its captured graph runs as

@@ -138,14 +138,11 @@ int RecipeBuilder::make_function(PyObject* object) {
 
 int RecipeBuilder::make_iterator(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
-  if (type == &PyDictKeys_Type || type == &PyDictValues_Type || type == &PyDictItems_Type) {
-    const char* name = type == &PyDictKeys_Type     ? "keys"
-                       : type == &PyDictValues_Type ? "values"
-                                                    : "items";
-    const Ref mapping = Ref::steal(PyObject_GetAttrString(object, "mapping"));
-    // A read-only proxy of the dict: its referent is what was tracked.
-    const auto* view = reinterpret_cast<_PyDictViewObject*>(object);
-    const int dict = recipe(reinterpret_cast<PyObject*>(view->dv_dict));
+  if (PyObject* viewed = dict_of_view(object)) {
+    const char* name = type == &PyDictKeys_Type || type == &PyODictKeys_Type       ? "keys"
+                       : type == &PyDictValues_Type || type == &PyODictValues_Type ? "values"
+                                                                                   : "items";
+    const int dict = recipe(viewed);
     if (dict < 0) return kFailed;
     const Ref text = Ref::steal(PyUnicode_InternFromString(name));
     const int method = add(Make::builtin, text.get(), {dict});
@@ -425,6 +422,8 @@ std::vector<c10::IValue> RecipeBuilder::finish_graph() {
     const bool is_mutated = (!tensor.is_inference() && tensor._version() != input.version) ||
                             tensor.requires_grad() != input.requires_grad;
     segment_.mutates_inputs = segment_.mutates_inputs || is_mutated;
+    segment_.mutates_history = segment_.mutates_history ||
+                               (is_mutated && input.requires_grad && !tensor.is_leaf());
     examples.emplace_back(tensor);
     wants_grad.push_back(input.requires_grad);
   }

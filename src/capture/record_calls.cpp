@@ -2,12 +2,14 @@
 // everything else ends the segment.
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "capture/code_facts.h"
 #include "capture/constant_objects.h"
 #include "capture/cpython_311.h"
 #include "capture/function.h"
+#include "capture/hook.h"
 #include "capture/models.h"
 #include "capture/recorder.h"
 #include "capture/torch_types.h"
@@ -51,6 +53,36 @@ bool is_partial(PyObject* object) {
     return reinterpret_cast<PyTypeObject*>(PyObject_GetAttrString(module.get(), "partial"));
   }();
   return Py_TYPE(object) == type;
+}
+
+// The descriptor of a builtin type that a bound method was made from: not what the object's own
+// class finds under that name, since it may have been reached through super().
+PyObject* bound_from(PyObject* callable, PyObject* self, PyObject* name) {
+  PyObject* mro = Py_TYPE(self)->tp_mro;
+  const Ref owner = Ref::steal(PyObject_GetAttrString(callable, "__objclass__"));
+  PyErr_Clear();
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(mro); ++i) {
+    PyObject* type = PyTuple_GET_ITEM(mro, i);
+    PyObject* found = PyDict_GetItem(reinterpret_cast<PyTypeObject*>(type)->tp_dict, name);
+    if (found == nullptr) continue;
+    if (Py_TYPE(found) == &PyWrapperDescr_Type && owner.get() == type) return found;
+    if (Py_TYPE(found) == &PyMethodDescr_Type && PyCFunction_Check(callable) &&
+        reinterpret_cast<PyMethodDescrObject*>(found)->d_method ==
+            reinterpret_cast<PyCFunctionObject*>(callable)->m_ml) {
+      return found;
+    }
+  }
+  return nullptr;
+}
+
+// self.layers[:2] makes one of these: it holds modules and has no parameters of its own.
+bool is_container_module(PyTypeObject* type) {
+  static PyTypeObject* const list = [] {
+    const NativeFramesScope native;
+    const Ref module = Ref::steal(PyImport_ImportModule("torch.nn"));
+    return reinterpret_cast<PyTypeObject*>(PyObject_GetAttrString(module.get(), "ModuleList"));
+  }();
+  return type == list;
 }
 
 // The call of a bound method as a call of its function.
@@ -224,13 +256,8 @@ PyObject* Recorder::call_builtin(Activation& a, const Call& call) {
   PyErr_Clear();
   if (self && name && self.get() != Py_None && !PyModule_Check(self.get())) {
     // A bound method of a builtin type: call what it was bound from.
-    PyObject* found = PyType_Check(self.get())
-                          ? lookup_on_type(reinterpret_cast<PyTypeObject*>(self.get()), name.get())
-                          : lookup_on_type(Py_TYPE(self.get()), name.get());
-    if (found != nullptr && found != callable &&
-        (Py_TYPE(found) == &PyMethodDescr_Type || Py_TYPE(found) == &PyWrapperDescr_Type ||
-         PyFunction_Check(found)) &&
-        !PyType_Check(self.get())) {
+    PyObject* found = PyType_Check(self.get()) ? nullptr : bound_from(callable, self.get(), name.get());
+    if (found != nullptr) {
       is_constant(found);
       const WithReceiver with(found, self.get(), call);
       if (find_model(found) != nullptr || find_graph_function(found) != nullptr) {
@@ -253,7 +280,7 @@ PyObject* Recorder::call_type(Activation& a, const Call& call) {
     const WithReceiver with(meta_call, call.callable, call);
     return call_object(a, with.made);
   }
-  if (PyType_IsSubtype(type, module_type()) != 0) {
+  if (PyType_IsSubtype(type, module_type()) != 0 && !is_container_module(type)) {
     return call_plainly(a, call, "a module is created");
   }
   PyObject* found_new = lookup_on_type(type, new_name);
@@ -499,6 +526,8 @@ bool Recorder::matches_kind(Activation& a, Operand subject, unsigned long type_f
 }
 
 void Recorder::unusual(Activation& a, const char* what) {
+  // Making a generator runs nothing of the program; it is followed when it is resumed.
+  if (std::string_view(what) == "creating a generator") return;
   if (is_recording()) stop(a, std::string("the instruction ") + what + " is not modelled");
 }
 

@@ -63,6 +63,9 @@ struct Segment {
   int end = 0;              ///< The instruction at which execution goes on.
   int result = -1;          ///< The recipe of what the frame returns; -1: it goes on.
   bool mutates_inputs = false;
+  /// An input that takes part in autograd is mutated: that changes its history, which only running
+  /// the calls as they are does.
+  bool mutates_history = false;
   bool is_random = false;  ///< The graph draws random numbers.
   /// The graph is run with grad mode on, and sets the mode it needs itself.
   bool runs_with_grad = false;

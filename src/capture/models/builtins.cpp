@@ -30,10 +30,10 @@ PyObject* len(Recorder& recorder, Activation& a, const Call& call) {
     return recorder.call_object(a, {method, args + 1, 1, nullptr});
   }
   Tracked* tracked = recorder.find(object);
-  const bool is_view = Py_TYPE(object) == &PyDictKeys_Type ||
-                       Py_TYPE(object) == &PyDictValues_Type ||
-                       Py_TYPE(object) == &PyDictItems_Type;
-  if (is_view || Py_TYPE(object) == &PyRange_Type) {
+  if (Py_TYPE(object) == &PyDictProxy_Type && tracked->kind == Tracked::Kind::constant) {
+    return recorder.call_watched(a, call);
+  }
+  if (dict_of_view(object) != nullptr || Py_TYPE(object) == &PyRange_Type) {
     if (tracked->kind == Tracked::Kind::local || recorder.know_contents(object)) {
       return recorder.call_watched(a, call);
     }
