@@ -9,7 +9,6 @@
 #include "capture/constant_objects.h"
 #include "capture/cpython_311.h"
 #include "capture/function.h"
-#include "capture/hook.h"
 #include "capture/models.h"
 #include "capture/recorder.h"
 #include "capture/torch_types.h"
@@ -73,16 +72,6 @@ PyObject* bound_from(PyObject* callable, PyObject* self, PyObject* name) {
     }
   }
   return nullptr;
-}
-
-// self.layers[:2] makes one of these: it holds modules and has no parameters of its own.
-bool is_container_module(PyTypeObject* type) {
-  static PyTypeObject* const list = [] {
-    const NativeFramesScope native;
-    const Ref module = Ref::steal(PyImport_ImportModule("torch.nn"));
-    return reinterpret_cast<PyTypeObject*>(PyObject_GetAttrString(module.get(), "ModuleList"));
-  }();
-  return type == list;
 }
 
 // The call of a bound method as a call of its function.
@@ -279,9 +268,6 @@ PyObject* Recorder::call_type(Activation& a, const Call& call) {
     is_constant(meta_call);
     const WithReceiver with(meta_call, call.callable, call);
     return call_object(a, with.made);
-  }
-  if (PyType_IsSubtype(type, module_type()) != 0 && !is_container_module(type)) {
-    return call_plainly(a, call, "a module is created");
   }
   PyObject* found_new = lookup_on_type(type, new_name);
   PyObject* found_init = lookup_on_type(type, init_name);

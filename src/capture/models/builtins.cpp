@@ -51,13 +51,15 @@ PyObject* len(Recorder& recorder, Activation& a, const Call& call) {
 
 PyObject* isinstance(Recorder& recorder, Activation& a, const Call& call) {
   if (call.count == 2 && recorder.touch(call.args[0]) && recorder.know_all(call.args[1])) {
-    return recorder.call_watched(a, call);  // follows from types, which are guarded
+    const SuspendScope suspended(recorder);  // ABCs ask in Python
+    return recorder.call_watched(a, call);   // follows from types, which are guarded
   }
   return recorder.call_plainly(a, call, "isinstance() of an unknown object");
 }
 
 PyObject* issubclass(Recorder& recorder, Activation& a, const Call& call) {
   if (call.count == 2 && recorder.know_all(call.args[0]) && recorder.know_all(call.args[1])) {
+    const SuspendScope suspended(recorder);
     return recorder.call_watched(a, call);
   }
   return recorder.call_plainly(a, call, "issubclass() of an unknown object");
