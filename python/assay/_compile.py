@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from assay import _C
+from assay._observer import Observer
 from assay.errors import UserError
 
 
@@ -125,11 +126,20 @@ def compile(
         raise TypeError(f"assay.compile expects a function or a module, not {model!r}")
     if disable:
         return model
-    chosen = default_backend() if backend is None else backend
+    observer = backend if isinstance(backend, Observer) else None
+    chosen = backend if observer is None else observer.backend
+    if chosen is None:
+        chosen = default_backend()
+    limit = None if observer is None else observer.cache_limit
 
     def capture(function: Callable[..., Any]) -> Any:
-        return _C.capture_function(function, chosen, options or {}, fullgraph, None)
+        captured = _C.capture_function(function, chosen, options or {}, fullgraph, limit)
+        if observer is not None:
+            observer.watch(captured)
+        return captured
 
+    if isinstance(model, CompiledModule):
+        model = model._orig_mod
     if isinstance(model, torch.nn.Module):
         return _compile_module(model, capture, settings)
     if isinstance(model, _C.CapturedFunction):
@@ -186,6 +196,19 @@ def is_compiling() -> bool:
 def reset() -> None:
     """Drop everything that was compiled."""
     _C.capture_reset()
+
+
+def allow_in_graph(fn: Any) -> Any:
+    """Accepted, and returns the function: calls of it are followed like those of any other.
+
+    PyTorch puts such a call into the graph without looking inside. Here the operators in it are
+    recorded, and what cannot be recorded breaks the graph.
+    """
+    if isinstance(fn, list | tuple):
+        return [allow_in_graph(function) for function in fn]
+    if not callable(fn):
+        raise TypeError(f"assay.allow_in_graph expects a function, not {fn!r}")
+    return fn
 
 
 def mark_dynamic(tensor: torch.Tensor, index: Any, **bounds: Any) -> None:

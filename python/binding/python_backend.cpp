@@ -6,6 +6,7 @@
 #include "aten/result_structure.h"
 #include "aten/value.h"
 #include "backends/error.h"
+#include "captured_function.h"
 #include "fx_graph.h"
 #include "fx_meta.h"
 #include "graph/graph.h"
@@ -187,7 +188,9 @@ void add_python_backends(py::module_& module) {
   module.def(
       "register_backend",
       [](py::object callable, std::string name, std::vector<std::string> tags) {
-        register_backend(describe(std::move(callable), std::move(name), {std::move(tags)}));
+        register_backend(describe(
+            std::move(callable), std::move(name),
+            {.tags = std::move(tags), .compile_subgraph_reason = compile_subgraph_reason}));
       },
       py::arg("function"), py::arg("name"), py::arg("tags"));
 }

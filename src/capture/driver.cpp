@@ -10,6 +10,7 @@
 #include "capture/hook.h"
 #include "capture/loop.h"
 #include "capture/recorder.h"
+#include "capture/trace_log.h"
 #include "config/config.h"
 #include "graph/print.h"
 #include "observe/observe.h"
@@ -52,6 +53,7 @@ class ThreadCapture : public SegmentSink {
   Recorder recorder;
   std::shared_ptr<SegmentCache> cache;
   std::string recompile_reason;
+  const CaptureRecord* compiling = nullptr;
 };
 
 ThreadCapture& this_thread() {
@@ -87,6 +89,7 @@ bool ThreadCapture::finished(Activation& root, int start, std::unique_ptr<Segmen
   const bool is_break = !reason.reason.empty() && reason.is_break;
   SegmentStart& at = into->of(root.code).starts[start];
   const CodeLine place = line_of(root.code, start);
+  log_step("done tracing", place);
   if (is_break) {
     observe::artifact(observe::Artifact::graph_breaks,
                       [&] { return "Graph break: " + reason.reason + place_of(reason); });
@@ -96,7 +99,9 @@ bool ThreadCapture::finished(Activation& root, int start, std::unique_ptr<Segmen
     into->records.push_back({place.function, place.file, place.line, segment->graph,
                              segment->guards == nullptr ? std::vector<std::string>{}
                                                         : segment->guards->describe(),
-                             reason, recompile_reason});
+                             reason,
+                             is_break ? lines_since(root) : std::vector<CodeLine>{},
+                             recompile_reason});
   }
   recompile_reason.clear();
   if (is_break && into->settings.fullgraph) {
@@ -112,12 +117,15 @@ bool ThreadCapture::finished(Activation& root, int start, std::unique_ptr<Segmen
     return true;
   }
   observe::artifact(observe::Artifact::graph_code, [&] { return graph::print(*segment->graph); });
+  observe::artifact(observe::Artifact::graph, [&] { return graph_table(*segment->graph); });
   observe::artifact(observe::Artifact::guards, [&] {
     std::string text = "GUARDS:";
     for (const std::string& line : segment->guards->describe()) text += "\n  " + line;
     return text;
   });
   cache = nullptr;  // what the backend runs is not captured
+  const CaptureRecord record = into->records.back();
+  compiling = &record;
   bool ok = true;
   try {
     compile(*segment, into->settings, std::move(example_inputs));
@@ -129,6 +137,7 @@ bool ThreadCapture::finished(Activation& root, int start, std::unique_ptr<Segmen
     ok = false;
   }
   cache = into;
+  compiling = nullptr;
   if (!ok && config::get<"suppress_errors">()) {
     PyErr_WriteUnraisable(nullptr);
     return true;
@@ -152,6 +161,12 @@ class KeepError {
   PyObject* traceback_ = nullptr;
 };
 
+// Whether the setting `debug_function` leaves a function to be captured.
+bool is_wanted(PyCodeObject* code) {
+  const std::string wanted = config::get<"debug_function">();
+  return wanted.empty() || PyUnicode_CompareWithASCIIString(code->co_name, wanted.c_str()) == 0;
+}
+
 // Watches the instruction boundaries of one frame.
 class FrameDriver : public Boundary {
  public:
@@ -161,6 +176,7 @@ class FrameDriver : public Boundary {
   Step at_instruction(Activation& a) override {
     Recorder& recorder = capture_.recorder;
     if (recorder.is_recording()) {
+      log_instruction(a);
       if (recorder.root() != &a) return Step::execute;
       recorder.checkpoint(a);
       if (instruction_at(a.code, a.instruction).opcode != RETURN_VALUE) return Step::execute;
@@ -226,6 +242,7 @@ class FrameDriver : public Boundary {
 
   Step record(Activation& a, SegmentCache::Code& code, SegmentStart& at,
               const guards::GlobalState& state) {
+    if (!is_wanted(a.code)) return Step::hand_over;
     if (!at.segments.empty()) {
       const std::string reason = at.segments.front()->guards->failure(a, state);
       const CodeLine place = line_of(a.code, a.instruction);
@@ -253,7 +270,9 @@ class FrameDriver : public Boundary {
       }
       capture_.recompile_reason = reason;
     }
+    log_step("start tracing", line_of(a.code, a.instruction));
     capture_.recorder.begin(a);
+    log_instruction(a);
     return Step::execute;
   }
 
@@ -293,6 +312,8 @@ CaptureScope::~CaptureScope() {
   ThreadCapture& capture = this_thread();
   capture.cache = std::move(saved_);
 }
+
+const CaptureRecord* record_being_compiled() { return this_thread().compiling; }
 
 bool is_capturing() { return this_thread().recorder.is_recording(); }
 
