@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import os
 import sysconfig
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -25,18 +27,16 @@ _C.capture_set_unsupported(Unsupported)
 
 def _skipped_files() -> list[str]:
     # Functions of these never become graphs of their own. What user code calls is followed into
-    # them all the same.
-    standard = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
-    folders = [os.path.dirname(torch.__file__), os.path.dirname(functools.__file__)]
-    skipped = {os.path.join(folder, "") for folder in [*standard, *folders] if folder}
-    site = sysconfig.get_path("purelib")
-    # The standard library's folder holds site-packages, where users' libraries live.
-    return sorted(s for s in skipped if not site.startswith(s)) + [
-        os.path.join(folder, name)
-        for folder in {os.path.dirname(functools.__file__)}
-        for name in sorted(os.listdir(folder))
-        if name != "site-packages"
+    # them all the same. The standard library's folder holds site-packages, where users' libraries
+    # live: it is listed entry by entry.
+    standard = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib")}
+    entries = [
+        str(entry)
+        for folder in sorted({*standard, str(Path(functools.__file__).parent)})
+        for entry in sorted(Path(folder).iterdir())
+        if entry.name != "site-packages"
     ]
+    return [f"{Path(torch.__file__).parent}{os.sep}", *entries]
 
 
 _C.capture_skip_files(_skipped_files())
@@ -85,7 +85,8 @@ def _compile_module(
         "__module__": kind.__module__,
         "__doc__": kind.__doc__,
     }
-    wrapper = type(kind)("Compiled" + kind.__name__, (CompiledModule, kind), members)
+    metaclass: Any = type(kind)
+    wrapper = metaclass("Compiled" + kind.__name__, (CompiledModule, kind), members)
     made: torch.nn.Module = wrapper.__new__(wrapper)
     made.__dict__ = module.__dict__  # parameters, hooks, flags: one state under two names
     return made
@@ -154,10 +155,8 @@ def compile(
         target = functools.partial(_call, model)
     compiled = capture(target)
     for name in functools.WRAPPER_ASSIGNMENTS:
-        try:
+        with contextlib.suppress(AttributeError):
             setattr(compiled, name, getattr(model, name))
-        except AttributeError:
-            pass
     compiled.__wrapped__ = model
     compiled._assay_settings = settings
     return compiled
@@ -168,7 +167,7 @@ def disable(function: Any = None, recursive: bool = True) -> Any:
     if function is None:
         return functools.partial(disable, recursive=recursive)
     if isinstance(function, torch.nn.Module):
-        function.forward = disable(function.forward, recursive)  # type: ignore[method-assign]
+        function.forward = disable(function.forward, recursive)
         return function
 
     @functools.wraps(function)

@@ -70,7 +70,7 @@ def _record(row: dict[str, Any]) -> Record:
 
 
 class Observer:
-    """Passed as ``backend=`` to :func:`assay.compile`, compiles with another backend and remembers."""
+    """Passed as ``backend=``, compiles with another backend and remembers what was recorded."""
 
     cache_limit: int | None = None
     """How often one place may be compiled; None: as often as the settings allow."""

@@ -60,7 +60,8 @@ py::list capture_records(const py::object& captured) {
     if (record.graph != nullptr) {
       made["graph"] = std::make_unique<GraphHandle>(GraphAndObjects{record.graph, {}});
     }
-    made["break"] = ends_with_a_break(record) ? py::object(py::str(record.reason.reason)) : py::none();
+    made["break"] =
+        ends_with_a_break(record) ? py::object(py::str(record.reason.reason)) : py::none();
     made["stack"] = frames_of(record);
     records.append(made);
   }
@@ -74,8 +75,9 @@ py::object compile_subgraph_reason(const CompileRequest&) {
   if (record == nullptr) return py::none();
   return py::module_::import("assay._observer")
       .attr("GraphCompileReason")
-      .attr("of")(ends_with_a_break(*record) ? py::object(py::str(record->reason.reason)) : py::none(),
-                  frames_of(*record));
+      .attr("of")(
+          ends_with_a_break(*record) ? py::object(py::str(record->reason.reason)) : py::none(),
+          frames_of(*record));
 }
 
 void add_captured_functions(py::module_& module) {
@@ -85,18 +87,19 @@ void add_captured_functions(py::module_& module) {
              py::arg("options"), py::arg("fullgraph"), py::arg("cache_limit"));
   module.def("capture_records", &capture_records, py::arg("captured"));
   module.def("capture_clear", [](const py::object& captured) { cache_of(captured).clear(); });
-  module.def("capture_replays", [](const py::object& captured) { return cache_of(captured).replays; });
+  module.def("capture_replays",
+             [](const py::object& captured) { return cache_of(captured).replays; });
   module.def("capture_reset", &capture::reset_all);
   module.def("capture_is_recording", &capture::is_capturing);
   module.def("capture_skip_files", &capture::set_library_files, py::arg("prefixes"));
   module.def("capture_set_unsupported",
              [](const py::object& type) { capture::set_unsupported_class(type.ptr()); });
   // Calls a function that is not to be captured.
-  module.def("capture_run_eagerly", [](const py::function& function, const py::args& args,
-                                       const py::kwargs& kwargs) {
-    const capture::CaptureScope none(nullptr);
-    return function(*args, **kwargs);
-  });
+  module.def("capture_run_eagerly",
+             [](const py::function& function, const py::args& args, const py::kwargs& kwargs) {
+               const capture::CaptureScope none(nullptr);
+               return function(*args, **kwargs);
+             });
 }
 
 }  // namespace assay::binding

@@ -144,7 +144,8 @@ SentBackend send(const py::object& callable, const std::string& name,
             send_by_value(callable, name, directory.string()));
     return {sent.first, sent.second};
   } catch (const py::error_already_set& error) {
-    if (!error.matches(py::module_::import("assay.errors").attr("UserError"))) throw PythonError(error);
+    if (!error.matches(py::module_::import("assay.errors").attr("UserError")))
+      throw PythonError(error);
     throw UserError(py::cast<std::string>(py::str(error.value())));
   }
 }

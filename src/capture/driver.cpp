@@ -32,12 +32,12 @@ PyObject*& unsupported_class() {
   return type;
 }
 
-std::string place_of(const BreakReason& reason) {
+std::string text_of(const std::vector<CodeLine>& stack) {
   std::string text;
-  if (!reason.file.empty()) {
-    text = "\n  File \"" + reason.file + "\", line " + std::to_string(reason.line) + ", in " +
-           reason.function;
-    if (!reason.source_line.empty()) text += "\n    " + reason.source_line;
+  for (const CodeLine& line : stack) {
+    text += "\n  File \"" + line.file + "\", line " + std::to_string(line.line) + ", in " +
+            line.function;
+    if (!line.text.empty()) text += "\n    " + line.text;
   }
   return text;
 }
@@ -89,10 +89,11 @@ bool ThreadCapture::finished(Activation& root, int start, std::unique_ptr<Segmen
   const bool is_break = !reason.reason.empty() && reason.is_break;
   SegmentStart& at = into->of(root.code).starts[start];
   const CodeLine place = line_of(root.code, start);
+  const std::vector<CodeLine> stack = is_break ? lines_since(root) : std::vector<CodeLine>{};
   log_step("done tracing", place);
   if (is_break) {
     observe::artifact(observe::Artifact::graph_breaks,
-                      [&] { return "Graph break: " + reason.reason + place_of(reason); });
+                      [&] { return "Graph break: " + reason.reason + text_of(stack); });
   }
   const bool is_worth_a_record = segment->graph != nullptr || is_break;
   if (is_worth_a_record) {
@@ -100,12 +101,11 @@ bool ThreadCapture::finished(Activation& root, int start, std::unique_ptr<Segmen
                              segment->guards == nullptr ? std::vector<std::string>{}
                                                         : segment->guards->describe(),
                              reason,
-                             is_break ? lines_since(root) : std::vector<CodeLine>{},
-                             recompile_reason});
+                             stack, recompile_reason});
   }
   recompile_reason.clear();
   if (is_break && into->settings.fullgraph) {
-    PyErr_SetString(unsupported_class(), (reason.reason + place_of(reason) +
+    PyErr_SetString(unsupported_class(), (reason.reason + text_of(stack) +
                                           "\n  fullgraph=True does not allow graph breaks; "
                                           "rewrite this line, or compile with fullgraph=False")
                                              .c_str());
