@@ -19,9 +19,9 @@ from typing import Any
 import torch.fx
 
 from assay import _C
-from assay.errors import UserError
 from assay._backends import backend_name
 from assay._graph import Graph
+from assay.errors import UserError
 from assay.fx import from_graph_module
 from assay.stock import sent_backend
 
@@ -64,9 +64,7 @@ def reduce(
     )
     repro = output / "repro.py"
     if done.returncode != 0 or not repro.exists():
-        raise UserError(
-            f"assay reduce ended with exit code {done.returncode} and wrote no repro"
-        )
+        raise UserError(f"assay reduce ended with exit code {done.returncode} and wrote no repro")
     return repro
 
 

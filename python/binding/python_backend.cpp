@@ -6,6 +6,7 @@
 #include "aten/result_structure.h"
 #include "aten/value.h"
 #include "backends/error.h"
+#include "captured_function.h"
 #include "fx_graph.h"
 #include "fx_meta.h"
 #include "graph/graph.h"
@@ -143,7 +144,8 @@ SentBackend send(const py::object& callable, const std::string& name,
             send_by_value(callable, name, directory.string()));
     return {sent.first, sent.second};
   } catch (const py::error_already_set& error) {
-    if (!error.matches(py::module_::import("assay.errors").attr("UserError"))) throw PythonError(error);
+    if (!error.matches(py::module_::import("assay.errors").attr("UserError")))
+      throw PythonError(error);
     throw UserError(py::cast<std::string>(py::str(error.value())));
   }
 }
@@ -187,7 +189,9 @@ void add_python_backends(py::module_& module) {
   module.def(
       "register_backend",
       [](py::object callable, std::string name, std::vector<std::string> tags) {
-        register_backend(describe(std::move(callable), std::move(name), {std::move(tags)}));
+        register_backend(describe(
+            std::move(callable), std::move(name),
+            {.tags = std::move(tags), .compile_subgraph_reason = compile_subgraph_reason}));
       },
       py::arg("function"), py::arg("name"), py::arg("tags"));
 }

@@ -11,6 +11,7 @@
 #include "capture/hook.h"
 #include "capture/loop.h"
 #include "capture/recorder.h"
+#include "capture/trace_log.h"
 #include "config/config.h"
 #include "graph/print.h"
 #include "observe/observe.h"
@@ -32,12 +33,12 @@ PyObject*& unsupported_class() {
   return type;
 }
 
-std::string place_of(const BreakReason& reason) {
+std::string text_of(const std::vector<CodeLine>& stack) {
   std::string text;
-  if (!reason.file.empty()) {
-    text = "\n  File \"" + reason.file + "\", line " + std::to_string(reason.line) + ", in " +
-           reason.function;
-    if (!reason.source_line.empty()) text += "\n    " + reason.source_line;
+  for (const CodeLine& line : stack) {
+    text += "\n  File \"" + line.file + "\", line " + std::to_string(line.line) + ", in " +
+            line.function;
+    if (!line.text.empty()) text += "\n    " + line.text;
   }
   return text;
 }
@@ -55,6 +56,7 @@ class ThreadCapture : public SegmentSink {
   std::string recompile_reason;
   /// With the setting `paranoid`: a segment whose guards hold, recorded once more beside it.
   const Segment* expected = nullptr;
+  const CaptureRecord* compiling = nullptr;
 };
 
 ThreadCapture& this_thread() {
@@ -121,20 +123,23 @@ bool ThreadCapture::finished(Activation& root, int start, std::unique_ptr<Segmen
   const bool is_break = !reason.reason.empty() && reason.is_break;
   SegmentStart& at = into->of(root.code).starts[start];
   const CodeLine place = line_of(root.code, start);
+  const std::vector<CodeLine> stack = is_break ? lines_since(root) : std::vector<CodeLine>{};
+  log_step("done tracing", place);
   if (is_break) {
     observe::artifact(observe::Artifact::graph_breaks,
-                      [&] { return "Graph break: " + reason.reason + place_of(reason); });
+                      [&] { return "Graph break: " + reason.reason + text_of(stack); });
   }
   const bool is_worth_a_record = segment->graph != nullptr || is_break;
   if (is_worth_a_record) {
     into->records.push_back({place.function, place.file, place.line, segment->graph,
                              segment->guards == nullptr ? std::vector<std::string>{}
                                                         : segment->guards->describe(),
-                             reason, recompile_reason});
+                             reason,
+                             stack, recompile_reason});
   }
   recompile_reason.clear();
   if (is_break && into->settings.fullgraph) {
-    PyErr_SetString(unsupported_class(), (reason.reason + place_of(reason) +
+    PyErr_SetString(unsupported_class(), (reason.reason + text_of(stack) +
                                           "\n  fullgraph=True does not allow graph breaks; "
                                           "rewrite this line, or compile with fullgraph=False")
                                              .c_str());
@@ -146,12 +151,15 @@ bool ThreadCapture::finished(Activation& root, int start, std::unique_ptr<Segmen
     return true;
   }
   observe::artifact(observe::Artifact::graph_code, [&] { return graph::print(*segment->graph); });
+  observe::artifact(observe::Artifact::graph, [&] { return graph_table(*segment->graph); });
   observe::artifact(observe::Artifact::guards, [&] {
     std::string text = "GUARDS:";
     for (const std::string& line : segment->guards->describe()) text += "\n  " + line;
     return text;
   });
   cache = nullptr;  // what the backend runs is not captured
+  const CaptureRecord record = into->records.back();
+  compiling = &record;
   bool ok = true;
   try {
     compile(*segment, into->settings, std::move(example_inputs));
@@ -163,6 +171,7 @@ bool ThreadCapture::finished(Activation& root, int start, std::unique_ptr<Segmen
     ok = false;
   }
   cache = into;
+  compiling = nullptr;
   if (!ok && config::get<"suppress_errors">()) {
     PyErr_WriteUnraisable(nullptr);
     return true;
@@ -170,6 +179,12 @@ bool ThreadCapture::finished(Activation& root, int start, std::unique_ptr<Segmen
   if (!ok) return false;
   at.segments.insert(at.segments.begin(), std::move(segment));
   return true;
+}
+
+// Whether the setting `debug_function` leaves a function to be captured.
+bool is_wanted(PyCodeObject* code) {
+  const std::string wanted = config::get<"debug_function">();
+  return wanted.empty() || PyUnicode_CompareWithASCIIString(code->co_name, wanted.c_str()) == 0;
 }
 
 // Watches the instruction boundaries of one frame.
@@ -181,6 +196,7 @@ class FrameDriver : public Boundary {
   Step at_instruction(Activation& a) override {
     Recorder& recorder = capture_.recorder;
     if (recorder.is_recording()) {
+      log_instruction(a);
       if (recorder.root() != &a) return Step::execute;
       recorder.checkpoint(a);
       if (instruction_at(a.code, a.instruction).opcode != RETURN_VALUE) return Step::execute;
@@ -253,6 +269,7 @@ class FrameDriver : public Boundary {
 
   Step record(Activation& a, SegmentCache::Code& code, SegmentStart& at,
               const guards::GlobalState& state) {
+    if (!is_wanted(a.code)) return Step::hand_over;
     if (!at.segments.empty()) {
       const std::string reason = at.segments.front()->guards->failure(a, state);
       const CodeLine place = line_of(a.code, a.instruction);
@@ -281,7 +298,9 @@ class FrameDriver : public Boundary {
       capture_.recompile_reason = reason;
     }
     capture_.expected = nullptr;
+    log_step("start tracing", line_of(a.code, a.instruction));
     capture_.recorder.begin(a);
+    log_instruction(a);
     return Step::execute;
   }
 
@@ -321,6 +340,8 @@ CaptureScope::~CaptureScope() {
   ThreadCapture& capture = this_thread();
   capture.cache = std::move(saved_);
 }
+
+const CaptureRecord* record_being_compiled() { return this_thread().compiling; }
 
 bool is_capturing() { return this_thread().recorder.is_recording(); }
 

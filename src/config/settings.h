@@ -61,6 +61,14 @@ inline constexpr auto settings = std::to_array<Setting>({
      {"ASSAY_PARANOID"},
      "wherever the guards of a captured segment hold, run and record the program again instead, and "
      "fail if that is not the same segment"},
+    {"debug_function",
+     text(""),
+     {"ASSAY_DEBUG_FUNCTION", "TORCHDYNAMO_DEBUG_FUNCTION"},
+     "capture only functions of this name, and what they call"},
+    {"suppress_errors",
+     boolean(false),
+     {"ASSAY_SUPPRESS_ERRORS", "TORCHDYNAMO_SUPPRESS_ERRORS"},
+     "run eagerly what a backend fails to compile"},
     {"disable_passes",
      text(""),
      {"ASSAY_DISABLE_PASSES"},
@@ -115,10 +123,6 @@ inline constexpr auto settings = std::to_array<Setting>({
      "python3"},
 
     // Known to PyTorch, and here without effect so far.
-    {"suppress_errors",
-     boolean(false),
-     {"ASSAY_SUPPRESS_ERRORS", "TORCHDYNAMO_SUPPRESS_ERRORS"},
-     "reserved: run eagerly what fails to compile"},
     {"verbose",
      boolean(false),
      {"ASSAY_VERBOSE", "TORCHDYNAMO_VERBOSE"},
