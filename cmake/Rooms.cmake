@@ -53,6 +53,28 @@ function(assay_configure_target target)
   endif()
 endfunction()
 
+# With ASSAY_UNITY, the files of a folder are compiled ASSAY_UNITY_FILES at a time: most of what it
+# takes to compile a small file is reading headers. So names in anonymous namespaces must be unique
+# in a folder. Folders are not mixed: src/autograd/decompositions has functions named like ATen's,
+# and must not see ATen/Functions.h, which files of the room around it include.
+function(assay_compile_together target)
+  if(NOT ASSAY_UNITY)
+    return()
+  endif()
+  get_target_property(sources ${target} SOURCES)
+  list(FILTER sources INCLUDE REGEX "\\.cpp$")
+  foreach(source ${sources})
+    cmake_path(ABSOLUTE_PATH source)
+    cmake_path(GET source PARENT_PATH folder)
+    cmake_path(GET folder FILENAME folder)
+    list(LENGTH files_in_${folder} position)
+    list(APPEND files_in_${folder} ${source})
+    math(EXPR batch "${position} / ${ASSAY_UNITY_FILES}")
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${batch})
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()
+
 # For the targets that include CPython's headers. Their symbols are hidden, as pybind11's are:
 # nothing but the module's entry is called from outside.
 function(assay_use_python target)
@@ -71,6 +93,7 @@ function(assay_add_room room)
   endif()
   add_library(room_${room} OBJECT ${ARGN})
   assay_configure_target(room_${room})
+  assay_compile_together(room_${room})
   if(is_python)
     assay_use_python(room_${room})
     set_property(GLOBAL APPEND PROPERTY ASSAY_PYTHON_ROOM_TARGETS room_${room})
@@ -88,6 +111,7 @@ endfunction()
 
 function(assay_add_executable name)
   assay_add_binary(${name} ${ARGN})
+  assay_compile_together(${name})
   set_property(GLOBAL APPEND PROPERTY ASSAY_INSTALLED_BINARIES ${name})
 endfunction()
 
@@ -129,6 +153,7 @@ function(assay_add_python_module name)
     target_sources(${name} PRIVATE $<TARGET_OBJECTS:${room}>)
   endforeach()
   assay_configure_target(${name})
+  assay_compile_together(${name})
   target_link_libraries(${name} PRIVATE libassay)
   assay_use_python(${name})
   # CPython's symbols come from the interpreter that loads the module.

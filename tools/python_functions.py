@@ -37,8 +37,8 @@ def names_in_source(table: str) -> list[str]:
 
 def main() -> int:
     wanted = {
-        "kFunctions": sorted({*python_names(torch), *python_names(torch.functional)}),
-        "kMethods": python_names(torch.Tensor),
+        "kPythonFunctions": sorted({*python_names(torch), *python_names(torch.functional)}),
+        "kPythonMethods": python_names(torch.Tensor),
     }
     for table, names in wanted.items():
         print(table, *names)

@@ -3,6 +3,10 @@
 /// `UserError`: something in the user's request or file was wrong. It says what, where in the
 /// user's file, and what to do next; the `assay` command prints it and exits with 2.
 /// `InternalError`: a bug of Assay's own; it names the place in our sources and asks for a report.
+/// The command exits with 3.
+///
+/// To add a kind of error, derive from one of these, or from `Error` and a standard exception, in
+/// the room that throws it, and define the class that Python raises in python/assay/errors.py.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +15,19 @@
 #include <utility>
 
 namespace assay {
+
+/// What all exceptions of Assay's have in common. Each is a std::exception as well.
+class Error {
+ public:
+  /// The class of python/assay/errors.py that Python raises for it.
+  virtual const char* python_class() const noexcept = 0;
+
+ protected:
+  Error() = default;
+  Error(const Error&) = default;
+  Error& operator=(const Error&) = default;
+  ~Error() = default;
+};
 
 /// A place in a text the user gave us. Lines and columns count from 1; line 0 means "no place".
 struct TextLocation {
@@ -28,7 +45,7 @@ struct UserErrorDetail {
   std::string hint;         ///< What to do about it.
 };
 
-class UserError : public std::runtime_error {
+class UserError : public std::runtime_error, public Error {
  public:
   explicit UserError(UserErrorDetail detail)
       : std::runtime_error(render(detail)), detail_(std::move(detail)) {}
@@ -36,6 +53,7 @@ class UserError : public std::runtime_error {
       : UserError(UserErrorDetail{std::move(message), {}, {}, 1, std::move(hint)}) {}
 
   const UserErrorDetail& detail() const { return detail_; }
+  const char* python_class() const noexcept override { return "UserError"; }
 
  private:
   static std::string render(const UserErrorDetail& detail);
@@ -54,15 +72,22 @@ class NeedsPythonError : public UserError {
 class TraceError : public UserError {
  public:
   using UserError::UserError;
+  const char* python_class() const noexcept override { return "TraceError"; }
 };
 
-class InternalError : public std::logic_error {
+class InternalError : public std::logic_error, public Error {
  public:
   explicit InternalError(const std::string& message, const char* file = __builtin_FILE(),
                          int line = __builtin_LINE())
       : std::logic_error(render(message, file, line)) {}
+  /// The error of another process, such as a trial, by what its what() said.
+  static InternalError from_text(const std::string& text) { return {Text(), text}; }
+
+  const char* python_class() const noexcept override { return "InternalError"; }
 
  private:
+  struct Text {};
+  InternalError(Text, const std::string& text) : std::logic_error(text) {}
   static std::string render(const std::string& message, const char* file, int line);
 };
 

@@ -14,46 +14,47 @@ from typing import Any
 
 import torch  # noqa: F401  (loads libtorch, which the extension links)
 
-from assay import _C, aot, compare, config, fx
+from assay import _C, aot, compare, config, errors, fx
 from assay._backends import register_backend
-from assay._C import (
-    AccuracyError,
-    BackendCompilerFailed,
-    Error,
-    InternalError,
-    OperatorError,
-    SettingsError,
-    TraceError,
-    UserError,
+from assay._compile import (
+    Unsupported,
+    compile,
+    disable,
+    graph_break,
+    is_compiling,
+    mark_dynamic,
+    reset,
 )
 from assay._graph import Graph
+from assay.errors import *  # noqa: F403  (its __all__ is the list of exceptions)
 
 __version__: str = _C.version
 
 _C.configure_from_environment()
 
 __all__ = [
-    "AccuracyError",
-    "BackendCompilerFailed",
-    "Error",
     "Graph",
-    "InternalError",
-    "OperatorError",
     "Repro",
-    "SettingsError",
-    "TraceError",
-    "UserError",
+    "Unsupported",
     "aot",
     "compare",
+    "compile",
     "compile_times",
     "config",
+    "disable",
+    "errors",
     "fx",
+    "graph_break",
+    "is_compiling",
     "list_backends",
     "load",
+    "mark_dynamic",
     "parse",
     "register_backend",
+    "reset",
     "set_logs",
 ]
+__all__ += errors.__all__
 
 
 class Repro:

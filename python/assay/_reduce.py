@@ -21,6 +21,7 @@ import torch.fx
 from assay import _C
 from assay._backends import backend_name
 from assay._graph import Graph
+from assay.errors import UserError
 from assay.fx import from_graph_module
 from assay.stock import live_server, sent_backend
 
@@ -52,7 +53,7 @@ def reduce(
     sent, environment = send(backend, name, str(root), graph._graph.function_names())
     command = _C.assay_command()
     if command is None:
-        raise _C.UserError("the assay command was not found (ASSAY_BINARY, PATH)")
+        raise UserError("the assay command was not found (ASSAY_BINARY, PATH)")
     output = root / "reduced"
     done = subprocess.run(
         [command, "reduce", str(launcher), "--output", str(output), *sent, *arguments],
@@ -63,9 +64,7 @@ def reduce(
     )
     repro = output / "repro.py"
     if done.returncode != 0 or not repro.exists():
-        raise _C.UserError(
-            f"assay reduce ended with exit code {done.returncode} and wrote no repro"
-        )
+        raise UserError(f"assay reduce ended with exit code {done.returncode} and wrote no repro")
     return repro
 
 

@@ -18,7 +18,7 @@ import torch
 from torch._ops import HigherOrderOperator, OpOverload, OpOverloadPacket
 from torch.fx.node import _get_qualified_name
 
-from assay import _C
+from assay.errors import UserError
 
 __all__ = ["OPERATORS", "find", "name_of", "objects"]
 
@@ -61,7 +61,7 @@ def find(name: str) -> Any:
             path += "." + part
             found = _member(found, part, path)
     except (AttributeError, ImportError) as error:
-        raise _C.UserError(_not_found(name, str(error))) from error
+        raise UserError(_not_found(name, str(error))) from error
     return found
 
 
@@ -94,7 +94,7 @@ def name_of(target: Any) -> str:
         if leads_to(name, target):
             return name
     if not callable(target):
-        raise _C.UserError(
+        raise UserError(
             f"a graph cannot hold a Python object of type '{type(target).__qualname__}'"
         )
     return objects.add(target)
@@ -104,7 +104,7 @@ def leads_to(name: str, target: Any) -> bool:
     """Whether the name means that object."""
     try:
         found = find(name)
-    except _C.UserError:
+    except UserError:
         return False
     # Some objects are made anew by every access: C.method where method is a classmethod.
     return found is target or (isinstance(target, _REMADE) and bool(found == target))

@@ -20,6 +20,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree
 
 from assay import _C
+from assay.errors import TraceError
 
 __all__ = ["Compiled", "Trace", "compile", "partition", "trace"]
 
@@ -208,7 +209,7 @@ class _RejectHiddenEffects(TorchFunctionMode):
         why = _HIDDEN_EFFECTS.get(func)
         if why is not None:
             name = getattr(func, "__name__", str(func))
-            raise _C.TraceError(
+            raise TraceError(
                 f"the program {why} ({name}), which a graph cannot represent\n"
                 "  hint: do this part outside of the compiled function"
             )

@@ -15,6 +15,7 @@ repro_inputs: Literal["data", "shapes"]
 reduce: Literal["now", "launcher"] | None
 debug_dir_root: str
 cache_size_limit: int
+paranoid: bool
 disable_passes: str
 pass_limit: int
 inject_fault: str

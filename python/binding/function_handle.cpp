@@ -61,7 +61,7 @@ py::object call(const py::function& function, const py::tuple& arguments) {
   try {
     return function(*arguments);
   } catch (const py::error_already_set& error) {
-    if (!error.matches(py::module_::import("assay._C").attr("TraceError"))) throw;
+    if (!error.matches(py::module_::import("assay.errors").attr("TraceError"))) throw;
     throw TraceError(py::cast<std::string>(py::str(error.value())));
   }
 }

@@ -40,7 +40,7 @@ py::object ask(const char* function, const py::handle& argument) {
   try {
     return py::module_::import("assay._targets").attr(function)(argument);
   } catch (const py::error_already_set& error) {
-    if (!error.matches(py::module_::import("assay._C").attr("UserError"))) throw;
+    if (!error.matches(py::module_::import("assay.errors").attr("UserError"))) throw;
     throw UserError(py::cast<std::string>(py::str(error.value())));
   }
 }

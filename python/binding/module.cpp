@@ -15,6 +15,8 @@
 #include "aten/resolve.h"
 #include "aten/runner.h"
 #include "backends/error.h"
+#include "capture.h"
+#include "captured_function.h"
 #include "compare.h"
 #include "config.h"
 #include "config/config.h"
@@ -26,7 +28,6 @@
 #include "python_backend.h"
 #include "python_error.h"
 #include "python_values.h"
-#include "repro/accuracy_error.h"
 #include "repro/inputs.h"
 #include "repro/repro_file.h"
 #include "repro/write.h"
@@ -116,23 +117,19 @@ class ReproHandle {
   repro::ReproFile file_;
 };
 
-// Every failure is an `Error`, and also what Python code would catch for its kind.
-void add_exceptions(py::module_& module) {
-  const py::object error = py::reinterpret_steal<py::object>(PyErr_NewExceptionWithDoc(
-      "assay._C.Error", "Base class of all Assay exceptions.", PyExc_Exception, nullptr));
-  module.attr("Error") = error;
-  const auto bases = [&](PyObject* kind) {
-    return py::make_tuple(error, py::reinterpret_borrow<py::object>(kind));
-  };
-  const auto user_error =
-      py::register_exception<UserError>(module, "UserError", bases(PyExc_ValueError));
-  py::register_exception<TraceError>(module, "TraceError", user_error);
-  py::register_exception<observe::SettingsError>(module, "SettingsError", user_error);
-  const py::tuple at_run_time = bases(PyExc_RuntimeError);
-  py::register_exception<InternalError>(module, "InternalError", at_run_time);
-  py::register_exception<aten::OperatorError>(module, "OperatorError", at_run_time);
-  py::register_exception<backends::BackendError>(module, "BackendCompilerFailed", at_run_time);
-  py::register_exception<repro::AccuracyError>(module, "AccuracyError", at_run_time);
+// Raises an exception of ours as the class that it names, of python/assay/errors.py.
+void add_exceptions() {
+  // Never destroyed: the translator lives as long as the process.
+  static const auto* classes = new py::object(py::module_::import("assay.errors"));
+  py::register_exception_translator([](std::exception_ptr thrown) {
+    try {
+      if (thrown) std::rethrow_exception(thrown);
+    } catch (const Error& error) {
+      const auto* standard = dynamic_cast<const std::exception*>(&error);
+      PyErr_SetString(classes->attr(error.python_class()).ptr(),
+                      standard == nullptr ? "" : standard->what());
+    }
+  });
 }
 
 }  // namespace
@@ -146,7 +143,7 @@ PYBIND11_MODULE(_C, module) {
   module.attr("version") = std::string(version);
   module.attr("torch_version") = std::string(torch_version);
 
-  add_exceptions(module);
+  add_exceptions();
   add_python_errors();
   py::list stages;
   for (const std::string_view name : kStageNames) stages.append(std::string(name));
@@ -180,6 +177,8 @@ PYBIND11_MODULE(_C, module) {
 
   add_graph(module);
   add_aot(module);
+  add_capture(module);
+  add_captured_functions(module);
   add_python_backends(module);
   add_compare(module);
   add_config(module);

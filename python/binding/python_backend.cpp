@@ -155,7 +155,8 @@ SentBackend send(const py::object& callable, const std::string& name,
             send_to_trials(callable, name, directory.string(), function_names(graph)));
     return {sent.first, sent.second};
   } catch (const py::error_already_set& error) {
-    if (!error.matches(py::module_::import("assay._C").attr("UserError"))) throw PythonError(error);
+    if (!error.matches(py::module_::import("assay.errors").attr("UserError")))
+      throw PythonError(error);
     throw UserError(py::cast<std::string>(py::str(error.value())));
   }
 }

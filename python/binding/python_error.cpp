@@ -42,7 +42,7 @@ void raise_again(const py::object& value) {
 }
 
 void raise_backend_failure(const PythonBackendError& error) {
-  const py::object type = py::module_::import("assay._C").attr("BackendCompilerFailed");
+  const py::object type = py::module_::import("assay.errors").attr("BackendCompilerFailed");
   const py::object raised = type(error.what());
   raised.attr("backend_name") = error.backend();
   raised.attr("inner_exception") = error.cause().value();

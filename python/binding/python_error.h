@@ -20,6 +20,8 @@ class PythonError : public aten::ProgramError {
 
   /// The exception, with its traceback.
   const pybind11::object& value() const { return *value_; }
+  /// Not used: it is raised as itself.
+  const char* python_class() const noexcept override { return "Error"; }
 
  private:
   std::shared_ptr<const pybind11::object> value_;

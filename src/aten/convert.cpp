@@ -23,7 +23,7 @@ std::optional<IValue> convert_to(const Value& value, const c10::Type& type,
                                  std::optional<std::int32_t> list_length, int& cost);
 
 // A number given for a tensor becomes a 0-dim one that does not take part in type promotion.
-IValue wrapped_number(const Value& value) {
+IValue to_wrapped_number(const Value& value) {
   at::Tensor tensor = at::scalar_to_tensor(value.leaf.toScalar());
   tensor.unsafeGetTensorImpl()->set_wrapped_number(true);
   return tensor;
@@ -46,7 +46,7 @@ std::optional<IValue> to_tensor(const Value& value, int& cost) {
   if (value.is_tensor()) return value.leaf;
   if (!value.is_number()) return std::nullopt;
   cost += kNumberToTensor;
-  return wrapped_number(value);
+  return to_wrapped_number(value);
 }
 
 std::optional<IValue> to_float(const Value& value, int& cost) {

@@ -15,7 +15,7 @@ namespace assay::aten {
 
 /// A failure of the program under test that is not one of its operators' (`OperatorError`): a
 /// compiler refused it, its results are wrong. The base of the exceptions of higher rooms.
-class ProgramError : public std::runtime_error {
+class ProgramError : public std::runtime_error, public Error {
  public:
   ProgramError(std::string type, const std::string& text, std::string message,
                std::string node = {}, graph::Provenance provenance = {})

@@ -23,7 +23,7 @@ using Stack = std::vector<c10::IValue>;
 namespace functional = at::functionalization::impl;
 
 // A tensor among the arguments of a call.
-struct Operand {
+struct CallOperand {
   Tensor tensor;
   std::size_t index_in_list = 0;
   bool is_in_list = false;
@@ -48,16 +48,17 @@ bool may_write(const c10::FunctionSchema& schema) {
   return schema.is_mutable() || std::ranges::any_of(schema.arguments(), is_statistic);
 }
 
-std::vector<Operand> operands_of(const c10::FunctionSchema& schema, const c10::IValue* arguments) {
-  std::vector<Operand> operands;
-  const auto add = [&](const Tensor& tensor, Operand operand) {
+std::vector<CallOperand> operands_of(const c10::FunctionSchema& schema,
+                                     const c10::IValue* arguments) {
+  std::vector<CallOperand> operands;
+  const auto add = [&](const Tensor& tensor, CallOperand operand) {
     if (!tensor.defined() || !tensor.has_storage() || tensor.layout() != c10::kStrided) return;
     operand.tensor = tensor;
     operands.push_back(std::move(operand));
   };
   for (std::size_t i = 0; i < schema.arguments().size(); ++i) {
     const c10::Argument& argument = schema.arguments()[i];
-    Operand operand;
+    CallOperand operand;
     operand.is_written = argument.alias_info() != nullptr && argument.alias_info()->isWrite();
     if (is_statistic(argument)) operand.is_written |= is_training(schema, arguments);
     if (arguments[i].isTensor()) {
@@ -75,8 +76,14 @@ std::vector<Operand> operands_of(const c10::FunctionSchema& schema, const c10::I
 
 enum class WrittenThrough { plain_memory, shared_elements, view_by_strides, windows_with_gaps };
 
-bool is_unfold(const at::functionalization::ViewMeta& step) {
-  return std::string_view(typeid(step).name()).find("unfold") != std::string_view::npos;
+bool is_called(const at::functionalization::ViewMeta& step, std::string_view view) {
+  return std::string_view(typeid(step).name()).find(view) != std::string_view::npos;
+}
+
+// Views that look at the storage, of which functionalization knows nothing behind another view.
+// (`is_as_strided` is not set for as_strided_.)
+bool is_by_strides(const at::functionalization::ViewMeta& step) {
+  return step.is_as_strided || is_called(step, "as_strided_") || is_called(step, "resize_");
 }
 
 // A write to a view is written back to its base through every view between them.
@@ -90,12 +97,12 @@ WrittenThrough written_through(const Tensor& tensor) {
   if (overlaps_internally(view)) return WrittenThrough::shared_elements;
   const auto& steps = functional::unsafeGetFunctionalWrapper(tensor)->view_metas();
   for (const auto& step : steps) {
-    // as_strided looks at the storage, of which functionalization knows nothing behind a view.
-    if (step->is_as_strided && &step != &steps.front()) return WrittenThrough::view_by_strides;
+    if (is_by_strides(*step) && &step != &steps.front()) return WrittenThrough::view_by_strides;
     const std::int64_t elements = view.numel();
     view = step->forward(view);
     // The inverse of unfold writes zeros between the windows.
-    if (is_unfold(*step) && view.numel() < elements) return WrittenThrough::windows_with_gaps;
+    if (is_called(*step, "unfold") && view.numel() < elements)
+      return WrittenThrough::windows_with_gaps;
     if (overlaps_internally(view)) return WrittenThrough::shared_elements;
   }
   return WrittenThrough::plain_memory;
@@ -108,8 +115,8 @@ bool is_elementwise(const c10::OperatorHandle& op) {
          name == "aten::where";
 }
 
-bool may_share_elements(const c10::OperatorHandle& op, const Operand& written,
-                        const Operand& other) {
+bool may_share_elements(const c10::OperatorHandle& op, const CallOperand& written,
+                        const CallOperand& other) {
   if (other.is_written || !has_same_elements(written.tensor, other.tensor)) return false;
   if (!written.is_in_list) return is_elementwise(op);
   // The operators on lists go through them one index after another.
@@ -145,9 +152,10 @@ void refuse_operand(const c10::OperatorHandle& op, const Tensor& written) {
                            where(),
                        "slice the tensor instead");
     case WrittenThrough::view_by_strides:
-      throw TraceError(
-          python_name(op) + " mutates a tensor through as_strided() of a view" + where(),
-          "use other view operators, or as_strided() of the whole tensor");
+      throw TraceError(python_name(op) +
+                           " mutates a tensor through as_strided() or resize_() of a view" +
+                           where(),
+                       "use other view operators, or as_strided() of the whole tensor");
   }
 }
 
@@ -185,13 +193,13 @@ void OverlappingWrites::refuse(const c10::OperatorHandle& op, const Stack& stack
   const c10::IValue* arguments = stack.data() + stack.size() - schema.arguments().size();
   refuse_offset(op, arguments);
   if (!may_write(schema)) return;
-  const std::vector<Operand> operands = operands_of(schema, arguments);
-  for (const Operand& written : operands) {
+  const std::vector<CallOperand> operands = operands_of(schema, arguments);
+  for (const CallOperand& written : operands) {
     if (!written.is_written) continue;
     refuse_operand(op, written.tensor);
     refuse_out(op, written.tensor);
     add_write(op, written.tensor);
-    for (const Operand& other : operands) {
+    for (const CallOperand& other : operands) {
       if (&other == &written || !overlap(written.tensor, other.tensor) ||
           may_share_elements(op, written, other)) {
         continue;
@@ -204,13 +212,16 @@ void OverlappingWrites::refuse(const c10::OperatorHandle& op, const Stack& stack
 }
 
 void OverlappingWrites::refuse_offset(const c10::OperatorHandle& op, const c10::IValue* arguments) {
-  if (op.operator_name().name != "aten::as_strided") return;
-  constexpr std::size_t kOffset = 3;
-  if (arguments[kOffset].isNone()) return;
+  if (!op.operator_name().name.starts_with("aten::as_strided")) return;
+  const c10::FunctionSchema& schema = op.schema();
+  const auto offset = schema.argumentIndexWithName("storage_offset");
+  if (!offset || arguments[*offset].isNone()) return;
   const c10::StorageImpl* storage = arguments[0].toTensor().storage().unsafeGetStorageImpl();
   if (!inputs_.contains(storage)) return;
   if (written_.contains(storage)) throw viewed_by_offset(op);
-  viewed_by_offset_.insert(storage);
+  // as_strided_copy and as_strided_scatter read it once; of a view, later writes are seen.
+  const bool is_view = schema.arguments()[0].alias_info() != nullptr;
+  if (is_view) viewed_by_offset_.insert(storage);
 }
 
 void OverlappingWrites::add_write(const c10::OperatorHandle& op, const Tensor& tensor) {

@@ -24,8 +24,8 @@ class OverlappingWrites {
   /// Throws `TraceError` if `op`
   /// - writes through a tensor, or through a view of one, whose elements share memory;
   /// - writes to memory that another of its arguments overlaps;
-  /// - takes or writes a view that is given by its offset in an input's storage: a value that has
-  ///   been written to is in a storage of its own.
+  /// - reads or writes an input by an offset in its storage: a value that has been written to is in
+  ///   a storage of its own.
   /// `stack` ends with the call's arguments.
   void refuse(const c10::OperatorHandle& op, const std::vector<c10::IValue>& stack);
 

@@ -76,6 +76,8 @@ class Run {
         execute(step);
       } catch (const OperatorError&) {
         throw;
+      } catch (const InternalError&) {
+        throw;
       } catch (const TraceError& error) {
         throw TraceError(located_error(plan_, *step.node, error).detail());
       } catch (const UserError& error) {

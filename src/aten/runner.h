@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "assay/compiler.h"
+#include "assay/error.h"
 #include "aten/value.h"
 #include "graph/graph.h"
 #include "graph/python_lexer.h"
@@ -23,9 +24,11 @@
 namespace assay::aten {
 
 /// An operator of the graph raised while running: the program under test failed.
-class OperatorError : public std::runtime_error {
+class OperatorError : public std::runtime_error, public Error {
  public:
   OperatorError(const graph::Node& node, std::string message);
+
+  const char* python_class() const noexcept override { return "OperatorError"; }
 
   const std::string& node_name() const { return node_name_; }
   const std::string& call() const { return call_; }

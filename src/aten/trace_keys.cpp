@@ -7,6 +7,7 @@
 #include <string>
 
 #include "assay/error.h"
+#include "aten/operator_watch.h"
 #include "aten/recorder.h"
 #include "aten/value_reads.h"
 
@@ -50,7 +51,7 @@ void record_below(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack
     return;
   }
   if (recorder == nullptr) {
-    RefuseValueReadsScope::check(op, *stack);
+    if (!OperatorWatch::notice(op, *stack)) RefuseValueReadsScope::check(op, *stack);
     const NotTracedScope guard;  // what a kernel does inside is its own affair
     op.redispatchBoxed(rest, stack);
     return;

@@ -27,6 +27,13 @@ Value unpack_value(c10::IValue packed) {
   return holder->value;
 }
 
+std::vector<Value> unpack_values(std::span<const c10::IValue> packed) {
+  std::vector<Value> values;
+  values.reserve(packed.size());
+  for (const c10::IValue& value : packed) values.push_back(unpack_value(value));
+  return values;
+}
+
 Value Value::sequence(Kind kind, std::vector<Value> items) {
   Value made;
   made.kind = kind;

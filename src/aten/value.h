@@ -7,6 +7,7 @@
 #include <ATen/core/ivalue.h>
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -66,6 +67,7 @@ c10::IValue to_ivalue(const Value& value);
 /// it, else in a capsule. `unpack_value` gives the same value back.
 c10::IValue pack_value(Value value);
 Value unpack_value(c10::IValue packed);
+std::vector<Value> unpack_values(std::span<const c10::IValue> packed);
 
 /// Python's name for the value's type, for messages: `Tensor`, `int`, `list of int`, ...
 std::string type_name(const Value& value);

@@ -26,14 +26,22 @@ bool has_mask(const std::vector<c10::IValue>& stack) {
   return false;
 }
 
+bool chooses_sizes_by_values(const OperatorRecord& record, const std::vector<c10::IValue>& stack) {
+  return record.sizes_from_values == SizesFromValues::always ||
+         (record.sizes_from_values == SizesFromValues::if_masked && has_mask(stack));
+}
+
 }  // namespace
+
+bool reads_values(const c10::OperatorHandle& op, const std::vector<c10::IValue>& stack) {
+  const OperatorRecord& record = operator_record(op);
+  return record.reads_values || chooses_sizes_by_values(record, stack);
+}
 
 void refuse_value_read(const c10::OperatorHandle& op, const std::vector<c10::IValue>& stack,
                        const std::function<std::string()>& where) {
-  const OperatorRecord& record = operator_record(op);
-  const bool sizes = record.sizes_from_values == SizesFromValues::always ||
-                     (record.sizes_from_values == SizesFromValues::if_masked && has_mask(stack));
-  if (!record.reads_values && !sizes) return;
+  if (!reads_values(op, stack)) return;
+  const bool sizes = chooses_sizes_by_values(operator_record(op), stack);
   std::string what = "the program reads the value of a tensor (" + python_name(op) +
                      "), which would be baked into the graph";
   if (sizes) {

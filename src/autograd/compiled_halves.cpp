@@ -23,23 +23,11 @@ using at::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-namespace {
-
+// State, which is not in an anonymous namespace, has members of these two types.
 struct TangentShape {
   std::vector<std::int64_t> sizes;
   std::vector<std::int64_t> strides;
 };
-
-std::vector<std::int64_t> constants(const std::vector<graph::SizeExpr>& sizes) {
-  std::vector<std::int64_t> values;
-  values.reserve(sizes.size());
-  for (const graph::SizeExpr& size : sizes) values.push_back(size.evaluate({}));
-  return values;
-}
-
-}  // namespace
-
-namespace {
 
 // The backward graph: compiled with the forward graph, or when it is first called.
 class BackwardGraph {
@@ -70,6 +58,15 @@ class BackwardGraph {
   mutable std::mutex mutex_;
   mutable std::shared_ptr<const CompiledGraph> compiled_;
 };
+
+namespace {
+
+std::vector<std::int64_t> constants(const std::vector<graph::SizeExpr>& sizes) {
+  std::vector<std::int64_t> values;
+  values.reserve(sizes.size());
+  for (const graph::SizeExpr& size : sizes) values.push_back(size.evaluate({}));
+  return values;
+}
 
 using Values = c10::SmallVector<c10::IValue, 8>;
 

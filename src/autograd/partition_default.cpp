@@ -42,7 +42,7 @@ Partition save_what_backward_uses(const graph::Graph& joint, std::size_t forward
 
 namespace {
 
-const graph::RegisterPass registered(
+const graph::RegisterPass partition_default_pass(
     {.name = "partition_default",
      .room = "autograd",
      .description = "splits a joint graph, saving what backward uses",

@@ -152,7 +152,7 @@ class CutFinder {
   FlowNetwork network_;
 };
 
-const graph::RegisterPass registered(
+const graph::RegisterPass partition_min_cut_pass(
     {.name = "partition_min_cut",
      .room = "autograd",
      .description = "splits a joint graph, saving the fewest bytes without redoing expensive calls",

@@ -33,7 +33,7 @@ namespace {
 using at::Tensor;
 using graph::Argument;
 using graph::Node;
-namespace functional = at::functionalization::impl;
+namespace functionalization = at::functionalization::impl;
 
 // One primal while it is traced.
 struct TracedPrimal {
@@ -60,9 +60,9 @@ struct InputsShareChangedMemory {};
 
 // A value of the program as functionalization left it: up to date and plain.
 Tensor plain_value(const Tensor& tensor) {
-  if (!functional::isFunctionalTensor(tensor)) return tensor;
-  functional::sync(tensor);
-  return functional::from_functional_tensor(tensor);
+  if (!functionalization::isFunctionalTensor(tensor)) return tensor;
+  functionalization::sync(tensor);
+  return functionalization::from_functional_tensor(tensor);
 }
 
 class Trace {
@@ -84,7 +84,7 @@ class Trace {
     {
       const aten::TraceBelowAutogradScope traced;
       const c10::impl::IncludeDispatchKeyGuard functionalize(c10::DispatchKey::Functionalize);
-      const functional::FunctionalizationReapplyViewsGuard reapply_views(true);
+      const functionalization::FunctionalizationReapplyViewsGuard reapply_views(true);
       run_forward();
       add_captures();
       find_changes();
@@ -151,7 +151,7 @@ class Trace {
     }
     made.placeholder =
         &recorder_->add_input("primals_" + std::to_string(primals_.size() + 1), made.plain);
-    made.leaf = functional::to_functional_tensor(made.plain);
+    made.leaf = functionalization::to_functional_tensor(made.plain);
     if (tensor.requires_grad()) made.leaf.set_requires_grad(true);
     made.is_leaf = tensor.is_leaf() && !tensor.is_view();
     primals_.push_back(std::move(made));
@@ -451,7 +451,7 @@ class Trace {
     }
     Node& tangent = recorder_->add_input("tangents_" + std::to_string(index + 1), plain);
     tangent.meta.role = graph::InputRole::tangent;
-    return functional::to_functional_tensor(plain);
+    return functionalization::to_functional_tensor(plain);
   }
 
   void set_output() {

@@ -20,6 +20,8 @@ CompiledPointer compile_eager_noexcept(const CompileRequest& request) {
     const std::string sentence = "the captured graph should not have raised, but ";
     try {
       eager->call(inputs, outputs);
+    } catch (const InternalError&) {
+      throw;
     } catch (const aten::OperatorError& error) {
       throw BackendError(name, sentence + error.what(), error.node_name(), error.provenance());
     } catch (const std::exception& error) {

@@ -17,6 +17,7 @@ class BackendError : public aten::ProgramError {
       : ProgramError("BackendError", "backend '" + std::string(backend) + "': " + message, message,
                      std::move(node), std::move(provenance)) {}
 
+  const char* python_class() const noexcept override { return "BackendCompilerFailed"; }
  protected:
   struct Text {
     std::string whole;

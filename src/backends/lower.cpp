@@ -10,7 +10,7 @@ namespace assay::backends {
 
 namespace {
 
-const graph::RegisterPass registered(
+const graph::RegisterPass lower_pass(
     {.name = "lower",
      .room = "backends",
      .description = "lowers a captured graph to operators, before autograd",

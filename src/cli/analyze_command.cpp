@@ -48,6 +48,7 @@ int analyze(AnalyzeCommand command) {
   sandbox::ServerPool pool(sandbox::fork_server(), 1);
   const sandbox::Outcome outcome = pool.run(trial);
   const sandbox::Signature signature = sandbox::classify(outcome);
+  sandbox::throw_if_internal(signature);
   if (command.json) {
     const nlohmann::json report = {{"status", sandbox::to_string(signature.verdict)},
                                    {"node", outcome.report.node},

@@ -83,7 +83,8 @@ bool needs_threads(sandbox::ServerPool& pool, sandbox::Trial trial, const Signat
   if (!failure.is_failure() || trial.threads == 1) return false;
   trial.threads = 1;
   const Signature alone = sandbox::classify(pool.run(trial));
-  return alone.verdict != Verdict::killed && !sandbox::is_same(alone, failure);
+  const bool is_verdict = alone.verdict != Verdict::killed && alone.verdict != Verdict::internal;
+  return is_verdict && !sandbox::is_same(alone, failure);
 }
 
 void print_verdict(const RunCommand& command, const Signature& signature, const Outcome& outcome,
@@ -168,9 +169,11 @@ int run_isolated(RunCommand command) {
   trial.repeat_eager = command.accuracy;
   const Outcome outcome = pool.run(trial);
   const Signature signature = sandbox::classify(outcome);
-  print_verdict(command, signature, outcome, needs_threads(pool, trial, signature));
+  const bool with_threads = needs_threads(pool, trial, signature);
   std::error_code ignored;
   std::filesystem::remove_all(scratch, ignored);
+  sandbox::throw_if_internal(signature);
+  print_verdict(command, signature, outcome, with_threads);
   return signature.verdict == Verdict::passed ? 0 : 1;
 }
 

@@ -152,10 +152,10 @@ class Cast {
   std::unique_ptr<Graph> graph_;
 };
 
-const graph::RegisterPass registered({.name = "fp64",
-                                      .room = "compare",
-                                      .description = "copies a program and casts it to float64",
-                                      .is_required = true});
+const graph::RegisterPass fp64_pass({.name = "fp64",
+                                     .room = "compare",
+                                     .description = "copies a program and casts it to float64",
+                                     .is_required = true});
 
 // Tensors that share memory share it again; one that is given twice is one again.
 class TensorCast {

@@ -34,7 +34,7 @@ std::string shape_text(const Tensor& tensor) {
   return text.str();
 }
 
-bool any(const Tensor& mask) { return mask.any().item<bool>(); }
+bool has_any(const Tensor& mask) { return mask.any().item<bool>(); }
 
 bool is_fp64(const Tensor& tensor) {
   return tensor.scalar_type() == at::kDouble || tensor.scalar_type() == at::kComplexDouble;
@@ -86,7 +86,7 @@ Comparison far_apart(const Tensor& reference, const Tensor& result, const SameOp
                                     " NaN, eager has " + std::to_string(count(reference_nan)) +
                                     ", of " + std::to_string(result.numel()) + " elements");
   }
-  if (!options.equal_nan && any(reference_nan)) {
+  if (!options.equal_nan && has_any(reference_nan)) {
     return different(Kind::nan, "both have NaN, which is not equal to itself");
   }
   const Tensor close = at::isclose(reference, result, options.tol, options.tol, options.equal_nan);
@@ -116,7 +116,7 @@ class FarFromReference {
         options_(options) {}
 
   Comparison judge() const {
-    if (is_given_ && any(fp64_.isnan())) {
+    if (is_given_ && has_any(fp64_.isnan())) {
       return different(Kind::reference,
                        "the float64 reference has NaN, and the result is not close to eager");
     }
@@ -124,7 +124,7 @@ class FarFromReference {
     // Where eager is not finite its distance says nothing. There the result must be as eager or
     // near the reference; the other elements are judged by their distances.
     const Tensor by_itself = at::isfinite(reference_).logical_not();
-    if (any(by_itself.logical_and(is_settled().logical_not()))) {
+    if (has_any(by_itself.logical_and(is_settled().logical_not()))) {
       return far_apart(reference_, result_, options_);
     }
     return compare_errors(by_itself);
@@ -144,7 +144,7 @@ class FarFromReference {
   }
 
   bool is_better_than_nan() const {
-    return any(reference_.isnan()) && !any(result_.isnan()) && !any(fp64_.isnan()) &&
+    return has_any(reference_.isnan()) && !has_any(result_.isnan()) && !has_any(fp64_.isnan()) &&
            is_near_reference().all().item<bool>();
   }
 
@@ -169,7 +169,8 @@ class FarFromReference {
     }
     if (found.error <= found.tolerance) return found;
     found.same = false;
-    found.kind = any(result_.isnan()) && !any(reference_.isnan()) ? Kind::nan : Kind::values;
+    found.kind =
+        has_any(result_.isnan()) && !has_any(reference_.isnan()) ? Kind::nan : Kind::values;
     found.message =
         is_given_
             ? "the result is " + number(found.error) +

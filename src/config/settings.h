@@ -56,6 +56,11 @@ inline constexpr auto settings = std::to_array<Setting>({
      integer(8, 0),
      {"ASSAY_CACHE_SIZE_LIMIT"},
      "how many graphs a compiled function may have before further calls run eagerly"},
+    {"paranoid",
+     boolean(false),
+     {"ASSAY_PARANOID"},
+     "wherever the guards of a captured segment hold, run and record the program again instead, and "
+     "fail if that is not the same segment"},
     {"disable_passes",
      text(""),
      {"ASSAY_DISABLE_PASSES"},

@@ -38,6 +38,9 @@ struct Slot {
 };
 
 struct Store {
+  // Held while a value is stored and pushed, so that what is pushed last is what is stored. Before
+  // `mutex`, which is not held while pushing: that reads settings.
+  std::mutex changing;
   std::mutex mutex;
   std::array<Slot, settings.size()> slots;
   std::uint64_t next_scope = 0;
@@ -48,8 +51,15 @@ struct Store {
 Store& make_store() {
   static Store& made = *new Store;  // never destroyed: what runs at exit may ask for settings
   // A child must not inherit a lock that a thread held which it does not have.
-  ::pthread_atfork([] { made.mutex.lock(); }, [] { made.mutex.unlock(); },
-                   [] { made.mutex.unlock(); });
+  const auto unlock = [] {
+    made.mutex.unlock();
+    made.changing.unlock();
+  };
+  const auto lock = [] {
+    made.changing.lock();
+    made.mutex.lock();
+  };
+  ::pthread_atfork(lock, unlock, unlock);
   return made;
 }
 
@@ -201,6 +211,7 @@ void set_value(Assignment assignment) {
   const std::size_t index = assignment.index;
   Value value = checked_value(settings[index], std::move(assignment.value));
   warn_if_reserved(settings[index]);
+  const std::lock_guard changing(store().changing);
   // Before it is stored: a value that cannot be pushed is not set.
   if (settings[index].push != nullptr) {
     settings[index].push(std::get<std::string>(value),
@@ -218,6 +229,7 @@ void set_value(Assignment assignment) {
 }
 
 void unset_value(std::size_t index) {
+  const std::lock_guard changing(store().changing);
   {
     const std::lock_guard lock(store().mutex);
     Slot& slot = store().slots[index];
@@ -229,22 +241,25 @@ void unset_value(std::size_t index) {
   push_restored(index);
 }
 
-PatchScope::PatchScope(std::vector<Assignment> assignments) : id_(add_overrides(assignments)) {
+PatchScope::PatchScope(std::vector<Assignment> assignments) {
   for (const Assignment& assignment : assignments) indexes_.push_back(assignment.index);
-  std::size_t pushed = 0;
-  try {
-    for (; pushed < indexes_.size(); ++pushed) {
-      warn_if_reserved(settings[indexes_[pushed]]);
-      push(indexes_[pushed]);
+  {
+    const std::lock_guard changing(store().changing);
+    id_ = add_overrides(assignments);
+    std::size_t pushed = 0;
+    try {
+      for (; pushed < indexes_.size(); ++pushed) push(indexes_[pushed]);
+    } catch (...) {
+      remove_overrides(id_, indexes_);
+      for (std::size_t i = 0; i < pushed; ++i) push_restored(indexes_[i]);
+      throw;
     }
-  } catch (...) {
-    remove_overrides(id_, indexes_);
-    for (std::size_t i = 0; i < pushed; ++i) push_restored(indexes_[i]);
-    throw;
   }
+  for (const std::size_t index : indexes_) warn_if_reserved(settings[index]);
 }
 
 PatchScope::~PatchScope() {
+  const std::lock_guard changing(store().changing);
   for (const std::size_t index : remove_overrides(id_, indexes_)) push_restored(index);
 }
 

@@ -77,7 +77,7 @@ class PatchScope {
   PatchScope& operator=(const PatchScope&) = delete;
 
  private:
-  std::uint64_t id_;
+  std::uint64_t id_ = 0;
   std::vector<std::size_t> indexes_;
 };
 

@@ -9,18 +9,7 @@
 
 namespace assay::frontend {
 
-namespace {
-
 using aten::Value;
-
-std::vector<Value> to_values(std::span<const c10::IValue> packed) {
-  std::vector<Value> values;
-  values.reserve(packed.size());
-  for (const c10::IValue& value : packed) values.push_back(aten::unpack_value(value));
-  return values;
-}
-
-}  // namespace
 
 CompiledFunction::CompiledFunction(aten::Function function, FunctionOptions options)
     : function_(std::move(function)), options_(std::move(options)) {
@@ -44,7 +33,7 @@ aten::RecordedCalls CompiledFunction::record_for(std::span<const c10::IValue> in
   options.where = options_.where;
   options.is_held_elsewhere = options_.is_held_elsewhere;
   return aten::record_calls(options_.recorded_as ? options_.recorded_as : function_,
-                            to_values(inputs), options);
+                            aten::unpack_values(inputs), options);
 }
 
 const CompiledFunction::Entry* CompiledFunction::find(std::span<const c10::IValue> inputs,
@@ -126,7 +115,7 @@ const aten::ResultStructure& CompiledFunction::run_eagerly(const aten::Function&
                                                            std::span<c10::IValue> inputs,
                                                            Outputs& outputs) const {
   static const aten::ResultStructure one_value;
-  outputs.push_back(aten::pack_value(function(to_values(inputs))));
+  outputs.push_back(aten::pack_value(function(aten::unpack_values(inputs))));
   return one_value;
 }
 

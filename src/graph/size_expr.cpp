@@ -34,13 +34,7 @@ struct Evaluator {
     return found->second;
   }
 
-  Wide operation(Operation operation, const std::vector<Wide>& values) const {
-    Wide result = values[0];
-    for (std::size_t i = 1; i < values.size(); ++i) result = apply(operation, result, values[i]);
-    return result;
-  }
-
-  static Wide apply(Operation operation, Wide left, Wide right) {
+  static Wide operation(Operation operation, Wide left, Wide right) {
     switch (operation) {
       case Operation::add:
         return checked_add(left, right);
@@ -76,12 +70,8 @@ struct Substitution {
     const auto found = replacements.find(name);
     return found == replacements.end() ? SizeExpr::symbol(name) : found->second;
   }
-  static SizeExpr operation(Operation operation, const std::vector<SizeExpr>& operands) {
-    SizeExpr result = operands[0];
-    for (std::size_t i = 1; i < operands.size(); ++i) {
-      result = SizeExpr::binary(operation, result, operands[i]);
-    }
-    return result;
+  static SizeExpr operation(Operation operation, const SizeExpr& left, const SizeExpr& right) {
+    return SizeExpr::binary(operation, left, right);
   }
 };
 

@@ -57,16 +57,26 @@ class SizeExpr {
   /// constant is its last operand, a product's its first.
   const std::vector<SizeExpr>& operands() const;
 
+  /// Combines the results of `visit` for the operands, two at a time from the left.
+  template <typename Visit, typename Combine>
+  auto reduce(const Visit& visit, const Combine& combine) const -> decltype(visit(operands()[0])) {
+    auto result = visit(operands()[0]);
+    for (std::size_t i = 1; i < operands().size(); ++i) {
+      result = combine(operation(), result, visit(operands()[i]));
+    }
+    return result;
+  }
   /// Computes a result bottom-up from `visitor.constant(value)`, `visitor.symbol(name)` and
-  /// `visitor.operation(operation, results_of_the_operands)`.
+  /// `visitor.operation(operation, left, right)`.
   template <typename Visitor>
   auto fold(const Visitor& visitor) const -> decltype(visitor.constant(std::int64_t{})) {
+    using Result = decltype(visitor.constant(std::int64_t{}));
     if (is_constant()) return visitor.constant(value_);
     if (operation() == Operation::symbol) return visitor.symbol(name());
-    std::vector<decltype(visitor.constant(std::int64_t{}))> results;
-    results.reserve(operands().size());
-    for (const SizeExpr& operand : operands()) results.push_back(operand.fold(visitor));
-    return visitor.operation(operation(), results);
+    return reduce([&](const SizeExpr& operand) -> Result { return operand.fold(visitor); },
+                  [&](Operation operation, const Result& left, const Result& right) {
+                    return visitor.operation(operation, left, right);
+                  });
   }
   /// Calls `visit` with the name of every symbol, once per mention.
   void for_each_symbol(const std::function<void(const std::string&)>& visit) const;

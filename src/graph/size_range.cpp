@@ -152,15 +152,7 @@ struct Bounds {
             high == INT64_MAX ? kInfinity : End{high, 0}};
   }
 
-  static Interval operation(Operation operation, const std::vector<Interval>& operands) {
-    Interval result = operands[0];
-    for (std::size_t i = 1; i < operands.size(); ++i) {
-      result = apply(operation, result, operands[i]);
-    }
-    return result;
-  }
-
-  static Interval apply(Operation operation, const Interval& left, const Interval& right) {
+  static Interval operation(Operation operation, const Interval& left, const Interval& right) {
     switch (operation) {
       case Operation::add:
         return {add(left.low, right.low, -1), add(left.high, right.high, 1)};
@@ -204,11 +196,11 @@ class Simplifier {
     };
     if (const auto value = point(size)) return *value;
     if (size.operands().empty()) return size;
-    const Operation operation = size.operation();
-    SizeExpr result = simplify(size.operands()[0]);
-    for (std::size_t i = 1; i < size.operands().size(); ++i) {
-      result = combine(operation, result, simplify(size.operands()[i]));
-    }
+    const SizeExpr result =
+        size.reduce([this](const SizeExpr& operand) { return simplify(operand); },
+                    [this](Operation operation, const SizeExpr& left, const SizeExpr& right) {
+                      return combine(operation, left, right);
+                    });
     const auto value = point(result);
     return value ? *value : result;
   }
@@ -252,10 +244,9 @@ class Simplifier {
   SizeExpr divide(Operation operation, const SizeExpr& left, const SizeExpr& right) const {
     const SizeRange divisor = bounds(right, symbols_);
     const SizeRange range = bounds(left, symbols_);
+    if (divisor.contains(0) || may_fail(right)) return SizeExpr::binary(operation, left, right);
     if (operation == Operation::modulo && range.low >= 0 && range.high < divisor.low) return left;
-    if (right.is_constant() || divisor.contains(0) || may_fail(right)) {
-      return SizeExpr::binary(operation, left, right);
-    }
+    if (right.is_constant()) return SizeExpr::binary(operation, left, right);
     // left = right*quotient + rest
     SizeExpr quotient = 0;
     SizeExpr rest = 0;

@@ -15,6 +15,7 @@ GlobalState GlobalState::current() {
   state.deterministic = at::globalContext().deterministicAlgorithms();
   state.autocast = at::autocast::is_autocast_enabled(at::kCPU);
   state.autocast_dtype = at::autocast::get_autocast_dtype(at::kCPU);
+  state.autocast_cache = at::autocast::is_autocast_cache_enabled();
   state.default_dtype = c10::get_default_dtype_as_scalartype();
   return state;
 }
@@ -23,6 +24,7 @@ std::string GlobalState::difference(const GlobalState& now) const {
   if (now.grad_mode != grad_mode) return "grad mode changed";
   if (now.inference_mode != inference_mode) return "inference mode changed";
   if (now.autocast != autocast || now.autocast_dtype != autocast_dtype) return "autocast changed";
+  if (now.autocast_cache != autocast_cache) return "the setting of autocast's cache changed";
   if (now.default_dtype != default_dtype) return "the default dtype changed";
   if (now.deterministic != deterministic) return "the setting of deterministic algorithms changed";
   return "";

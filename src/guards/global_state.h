@@ -14,6 +14,8 @@ struct GlobalState {
   bool deterministic = false;
   bool autocast = false;
   c10::ScalarType autocast_dtype = c10::ScalarType::BFloat16;
+  /// Also what a region of the program takes over that does not say.
+  bool autocast_cache = true;
   c10::ScalarType default_dtype = c10::ScalarType::Float;
 
   static GlobalState current();

@@ -9,6 +9,7 @@ namespace assay::observe {
 class SettingsError : public UserError {
  public:
   using UserError::UserError;
+  const char* python_class() const noexcept override { return "SettingsError"; }
 };
 
 /// TORCH_LOGS was `help`: what() is the help text. Stock PyTorch raises here too; a command line

@@ -33,6 +33,7 @@ void look_for_others(const Candidate& original, const Candidate& best, bool keep
     const Signature found = sandbox::classify(outcome);
     const bool is_passing = found.verdict == Verdict::passed;
     if (is_passing && keep_passing) findings.note_passing(*rest, text);
+    if (found.verdict == Verdict::internal) findings.save_other(*rest, found);
     if (!found.is_failure()) return;
     if (!judge.is_wanted(found)) findings.save_other(*rest, found);
     const std::size_t before = to_blame.size();

@@ -195,6 +195,7 @@ class Reduction {
     } while (found.verdict == Verdict::passed && tries < kTriesBeforePassing &&
              seconds() < kSecondsBeforePassing);
     result_.signature = found;
+    sandbox::throw_if_internal(found);
     if (found.verdict == Verdict::invalid) refuse_to_check(found);
     if (found.verdict == Verdict::invalid) return stop(Reduced::Status::eager_fails);
     result_.not_compared = outcome.report.not_compared;

@@ -110,7 +110,8 @@ void Search::take(Attempt attempt) {
 
 void Search::refuse(const Attempt& attempt) const {
   const sandbox::Signature& signature = attempt.judgement->signature;
-  if (signature.is_failure() && events_.on_other_failure) {
+  const bool is_our_bug = signature.verdict == sandbox::Verdict::internal;
+  if ((signature.is_failure() || is_our_bug) && events_.on_other_failure) {
     events_.on_other_failure(attempt.candidate, attempt.text, signature);
   }
   if (signature.verdict == sandbox::Verdict::passed && events_.on_passing) {

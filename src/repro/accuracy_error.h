@@ -12,6 +12,8 @@ class AccuracyError : public aten::ProgramError {
   /// `difference` says where, by how much, and what was allowed.
   explicit AccuracyError(const std::string& difference)
       : ProgramError("AccuracyError", "Bad accuracy detected: " + difference, difference) {}
+
+  const char* python_class() const noexcept override { return "AccuracyError"; }
 };
 
 }  // namespace assay::repro

@@ -20,13 +20,6 @@ namespace {
 
 using aten::Value;
 
-std::vector<Value> to_values(std::span<const c10::IValue> packed) {
-  std::vector<Value> values;
-  values.reserve(packed.size());
-  for (const c10::IValue& value : packed) values.push_back(aten::unpack_value(value));
-  return values;
-}
-
 bool has_gradients(const std::vector<Value>& inputs) {
   return c10::GradMode::is_enabled() && std::ranges::any_of(inputs, [](const Value& input) {
            return input.is_tensor() && input.leaf.toTensor().defined() &&
@@ -54,7 +47,7 @@ class WrappedGraph : public CompiledGraph {
       return;
     }
     const DebugSuspended inside;
-    const std::vector<Value> values = to_values(all);
+    const std::vector<Value> values = aten::unpack_values(all);
     const Snapshot snapshot = reporter_.remember(values);
     reporter_.before_run(snapshot);
     try {
@@ -135,8 +128,9 @@ std::shared_ptr<const CompiledGraph> compile_wrapped(const Compiler& compiler,
                          request.context, is_half ? to_string(request.role) : "");
   const DebugSuspended inside;
   // A backward graph that is compiled early has no inputs yet.
-  const Snapshot snapshot = request.inputs.empty() ? snapshot_of_metadata(*request.graph)
-                                                   : reporter.remember(to_values(request.inputs));
+  const Snapshot snapshot = request.inputs.empty()
+                                ? snapshot_of_metadata(*request.graph)
+                                : reporter.remember(aten::unpack_values(request.inputs));
   reporter.before_run(snapshot);
   CompileRequest unbound = request;
   unbound.bound_inputs = 0;

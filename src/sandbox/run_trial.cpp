@@ -30,11 +30,15 @@ namespace {
 using aten::Value;
 using nlohmann::json;
 
-// What the current exception says. The node that failed is one of a graph that was made of the
-// file's; the suspect is the file's own.
-json describe_exception(const graph::Graph* graph) {
+// What the current exception says, whose status is `failed` or `invalid` if it is the program's.
+// The node that failed is one of a graph that was made of the file's; the suspect is the file's
+// own.
+json describe_exception(const graph::Graph* graph, const char* status) {
   const aten::FailureDetail failure = aten::describe_exception();
-  json piece = {{"type", failure.type}, {"message", failure.message}};
+  const bool is_our_bug = failure.blame == aten::FailureDetail::Blame::assay;
+  json piece = {{"status", is_our_bug ? "internal" : status},
+                {"type", failure.type},
+                {"message", failure.message}};
   if (failure.node.empty()) return piece;
   piece["node"] = failure.node;
   if (!failure.target.empty()) piece["operator"] = failure.target;
@@ -73,6 +77,8 @@ class AccuracyFailure : public aten::ProgramError {
  public:
   explicit AccuracyFailure(const std::string& difference)
       : ProgramError("AccuracyError", difference, difference) {}
+
+  const char* python_class() const noexcept override { return "AccuracyError"; }
 };
 
 // Fills in every node's metadata from the values of the eager run.
@@ -248,9 +254,7 @@ void run_trial(const Trial& trial, int report_pipe) noexcept {
   } catch (const StageLimitReached&) {
     report.send({{"status", "passed"}});
   } catch (...) {
-    json piece = describe_exception(run.graph());
-    piece["status"] = run.is_before_backend() ? "invalid" : "failed";
-    report.send(piece);
+    report.send(describe_exception(run.graph(), run.is_before_backend() ? "invalid" : "failed"));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "assay/error.h"
 #include "graph/graph.h"
 
 namespace assay::sandbox {
@@ -158,6 +159,7 @@ Verdict verdict_of(const Outcome& outcome) {
   }
   if (report.status == "passed") return Verdict::passed;
   if (report.status == "invalid") return Verdict::invalid;
+  if (report.status == "internal") return Verdict::internal;
   if (report.status != "failed") {
     // It left without a word: exit() somewhere inside.
     return Verdict::exception;
@@ -186,6 +188,8 @@ const char* to_string(Verdict verdict) {
       return "accuracy";
     case Verdict::killed:
       return "killed";
+    case Verdict::internal:
+      return "internal";
   }
   return "";
 }
@@ -193,7 +197,7 @@ const char* to_string(Verdict verdict) {
 std::optional<Verdict> verdict_named(std::string_view name) {
   for (const Verdict verdict :
        {Verdict::passed, Verdict::invalid, Verdict::exception, Verdict::signal, Verdict::timeout,
-        Verdict::memory, Verdict::accuracy, Verdict::killed}) {
+        Verdict::memory, Verdict::accuracy, Verdict::killed, Verdict::internal}) {
     if (name == to_string(verdict)) return verdict;
   }
   return std::nullopt;
@@ -229,6 +233,7 @@ Signature classify(const Outcome& outcome) {
       signature.where = report.accuracy_where;
       break;
     case Verdict::invalid:
+    case Verdict::internal:
       signature.type = report.type;
       signature.message = report.message;
       break;
@@ -242,6 +247,10 @@ Signature classify(const Outcome& outcome) {
       break;
   }
   return signature;
+}
+
+void throw_if_internal(const Signature& signature) {
+  if (signature.verdict == Verdict::internal) throw InternalError::from_text(signature.message);
 }
 
 bool is_same(const Signature& left, const Signature& right) {
@@ -273,6 +282,7 @@ std::string describe(const Signature& signature) {
       break;
     case Verdict::exception:
     case Verdict::invalid:
+    case Verdict::internal:
       text = signature.type;
       break;
   }

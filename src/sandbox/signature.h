@@ -17,7 +17,8 @@ enum class Verdict {
   timeout,
   memory,
   accuracy,
-  killed,  ///< Ended by somebody else, or the server could not run it: says nothing at all.
+  killed,    ///< Ended by somebody else, or the server could not run it: says nothing at all.
+  internal,  ///< Assay itself has a bug: says nothing about the program, and is to be reported.
 };
 
 const char* to_string(Verdict verdict);
@@ -34,13 +35,18 @@ struct Signature {
   double magnitude = 0;
   std::string where = {};
 
+  /// Of the program, or of its compiler.
   bool is_failure() const {
-    return verdict != Verdict::passed && verdict != Verdict::invalid && verdict != Verdict::killed;
+    return verdict != Verdict::passed && verdict != Verdict::invalid &&
+           verdict != Verdict::killed && verdict != Verdict::internal;
   }
 };
 
 /// Judges how a trial ended.
 Signature classify(const Outcome& outcome);
+
+/// Throws the `InternalError` that the trial met, if it met one.
+void throw_if_internal(const Signature& signature);
 
 /// The same failure: equal in everything that identifies one.
 bool is_same(const Signature& left, const Signature& right);

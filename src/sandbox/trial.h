@@ -65,7 +65,8 @@ struct Trial {
 
 /// What the process said about itself, each as far as it is known.
 struct Report {
-  std::string status;  ///< passed, failed, invalid; empty if it did not come to that
+  /// passed, failed, invalid, or internal: a bug in Assay; empty if it did not come to that
+  std::string status;
   std::optional<Stage> stage = std::nullopt;
   std::string type;  ///< Of the exception.
   std::string message;

@@ -73,6 +73,17 @@ WRITES: dict[str, Write] = {
     "mul_out": lambda v: torch.mul(torch.ones(v.shape), 2, out=v),
     "foreach_add_": lambda v: torch._foreach_add_([v], 1),
     "foreach_add_twice": lambda v: torch._foreach_add_([v, v], 1),
+    "as_strided_": lambda v: v.as_strided_((2, 2), (2, 1)).add_(1),
+    "as_strided_offset": lambda v: (v.add_(1), v.as_strided_((2, 2), (2, 1), 1).mul_(3)),
+    "as_strided_copy": lambda v: (
+        v.add_(1),
+        v.copy_(torch.as_strided_copy(v, v.shape, v.stride(), 0)),
+    ),
+    "as_strided_scatter": lambda v: (
+        v.add_(1),
+        v.copy_(torch.as_strided_scatter(v, torch.zeros(2), (2,), (1,), 6)),
+    ),
+    "resize_": lambda v: v.resize_(2).add_(1),
 }
 
 # Writes that read the memory they write to from another place; `x` is the whole.

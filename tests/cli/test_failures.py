@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from support.command import assay, graph_file
+from support.command import BINARY, assay, graph_file
 
 STACK = """\
 # File: model.py:7 in main, code: return layer(x)
@@ -102,6 +102,42 @@ def test_a_bug_of_ours_has_its_own_exit_code_and_asks_for_a_report(tmp_path: Pat
     assert "This is a bug in Assay; please report it" in result.err
     report = assay(*asked, "--json", env={"ASSAY_PYTHON": str(python)}).json()
     assert (report["status"], report["kind"]) == ("error", "internal")
+
+
+BUG = ["--plugin", BINARY.parent.parent / "lib" / "bug_plugin.so", "--backend", "bug"]
+
+
+@pytest.mark.parametrize(
+    "command", [["run"], ["run", "--isolated"], ["run", "--accuracy"], ["reduce"], ["analyze"]]
+)
+def test_a_bug_of_ours_is_not_the_programs_failure(command: list[str], tmp_path: Path) -> None:
+    file = graph_file(tmp_path, "y = torch.sin(x)\nreturn (y,)")
+    asked = [command[0], file, *command[1:], *BUG]
+    if command == ["reduce"]:
+        asked += ["--output", tmp_path / "out"]
+    result = assay(*asked)
+    assert result.code == 3, result.out + result.err
+    assert "error: internal error: a graph has several calls (" in result.err
+    assert result.err.count("This is a bug in Assay; please report it") == 1
+    report = assay(*asked, "--json")
+    assert report.code == 3
+    assert (report.json()["status"], report.json()["kind"]) == ("error", "internal")
+    assert report.json()["type"] == "InternalError"
+
+
+def test_a_candidate_that_shows_a_bug_of_ours_is_told_and_not_taken(tmp_path: Path) -> None:
+    body = "a = torch.cos(x)\nb = torch.sin(a)\nc = b * 2\nd = c + a\nreturn (d,)"
+    out = tmp_path / "out"
+    asked = ["reduce", graph_file(tmp_path, body), *BUG, "--output", out]
+    report = assay(*asked, "--json").json()
+    assert (report["status"], report["signature"]["kind"]) == ("reduced", "accuracy")
+    assert report["calls"] == 2
+    [other] = report["other"]
+    assert other["signature"]["kind"] == "internal"
+    assert "This is a bug in Assay; please report it" in other["signature"]["message"]
+    assert assay("run", other["file"], *BUG).code == 3
+    again = assay(*asked)
+    assert "another failure found: InternalError" in again.out
 
 
 @pytest.mark.parametrize(

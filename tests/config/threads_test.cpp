@@ -1,10 +1,12 @@
 // Settings are the process's: every thread sees them, and patches of several threads do not
 // disturb each other's end. Run by `make tsan-test` too.
 #include <atomic>
+#include <barrier>
 #include <thread>
 #include <vector>
 
 #include "config_fixture.h"
+#include "observe/observe.h"
 
 namespace assay::config {
 namespace {
@@ -43,6 +45,32 @@ TEST(ConfigThreads, PatchesThatOverlapLeaveNothingBehind) {
   reader.join();
   EXPECT_EQ(get<"repro_level">(), 2);
   EXPECT_EQ(get<"debug_dir_root">(), "torch_compile_debug");
+}
+
+TEST(ConfigThreads, WhatIsPushedLastIsWhatIsSet) {
+  std::barrier rounds(3);
+  std::atomic<bool> stop = false;
+  const auto setter = [&](const char* value) {
+    while (true) {
+      rounds.arrive_and_wait();
+      if (stop) return;
+      set<"logs">(value);
+      rounds.arrive_and_wait();
+    }
+  };
+  std::thread first(setter, "+aot");
+  std::thread second(setter, "");
+  for (int round = 0; round < 2000; ++round) {
+    rounds.arrive_and_wait();
+    rounds.arrive_and_wait();
+    const bool is_logged = observe::wants(observe::Component::aot, observe::Level::debug);
+    EXPECT_EQ(is_logged, get<"logs">() == "+aot");
+  }
+  stop = true;
+  rounds.arrive_and_wait();
+  first.join();
+  second.join();
+  unset<"logs">();
 }
 
 }  // namespace

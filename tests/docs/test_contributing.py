@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import assay as assay_package
 from support.command import ROOT, assay
 from support.pages import tables
 
@@ -17,7 +18,7 @@ GRAPH_PASSES = ROOT / "src" / "graph" / "passes"
 
 
 def named_files(cell: str) -> list[str]:
-    return [name for name in re.findall(r"`([^`]+)`", cell) if name.startswith("src/")]
+    return [name for name in re.findall(r"`([^`]+)`", cell) if name.startswith(("src/", "python/"))]
 
 
 @pytest.mark.parametrize(("number", "which"), [row[1:] for row in ROWS], ids=[r[0] for r in ROWS])
@@ -62,3 +63,26 @@ def test_a_graph_pass_registers_itself_and_a_pipeline_names_it() -> None:
     assert {name: files for name, files in registered.items() if len(files) > 1} == {}
     pipelines = sources_with(r'\.run\("(\w+)"', ROOT / "src")
     assert set(registered) <= set(pipelines)
+
+
+def test_an_error_is_a_class_in_cpp_and_one_in_python() -> None:
+    headers = [*(ROOT / "include").rglob("*.h"), *(ROOT / "src").rglob("*.h")]
+    named = [
+        name
+        for header in headers
+        for name in re.findall(r'python_class\(\) .*return "(\w+)"', header.read_text())
+    ]
+    classes = {
+        name
+        for name, value in vars(assay_package.errors).items()
+        if isinstance(value, type) and value is not assay_package.Error
+    }
+    assert sorted(named) == sorted(classes)  # each is named once, and there are no others
+    assert {*classes, "Error"} == set(assay_package.errors.__all__)
+    for name in assay_package.errors.__all__:
+        assert getattr(assay_package, name) is getattr(assay_package.errors, name)
+        assert issubclass(getattr(assay_package, name), assay_package.Error)
+    # Nothing else needs to know them: neither the binding nor the stub of the extension.
+    for file in ["python/binding/module.cpp", "python/assay/_C.pyi", "python/assay/__init__.py"]:
+        text = (ROOT / file).read_text()
+        assert [name for name in classes if re.search(rf"\b{name}\b", text)] == []

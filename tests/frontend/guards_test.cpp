@@ -172,6 +172,24 @@ TEST(Guards, Autocast) {
   EXPECT_EQ(compiled.compilations(), 2u);
 }
 
+TEST(Guards, AutocastCache) {
+  // Whether a leaf is cast once or twice decides how its gradients are summed.
+  const auto twice = [](const at::Tensor& x, const at::Tensor& y) {
+    return at::matmul(x, y) + at::matmul(y, x);
+  };
+  const auto compiled = assay::compile(twice);
+  const at::Tensor x = numbers({3, 3});
+  at::autocast::set_autocast_enabled(at::kCPU, true);
+  expect_same(compiled(x, x.clone()), twice(x, x));
+  at::autocast::set_autocast_cache_enabled(false);
+  for (int round = 0; round < 2; ++round) expect_same(compiled(x, x.clone()), twice(x, x));
+  at::autocast::set_autocast_cache_enabled(true);
+  expect_same(compiled(x, x.clone()), twice(x, x));
+  at::autocast::set_autocast_enabled(at::kCPU, false);
+  at::autocast::clear_cache();
+  EXPECT_EQ(compiled.compilations(), 2u);
+}
+
 TEST(Guards, DefaultDtype) {
   const auto compiled = assay::compile([](const at::Tensor& x) { return at::ones({2}) + x; });
   const at::Tensor x = numbers({2}).to(at::kInt);

@@ -104,6 +104,7 @@ def test_a_backend_by_name(kind: str, launcher: Path, assay_binary: Path, tmp_pa
     assert f"assay run repro.py --backend fx.backends:{kind}" in text
 
 
+@pytest.mark.slow
 def test_what_does_not_fail(launcher: Path, assay_binary: Path, tmp_path: Path) -> None:
     done = assay_command(
         assay_binary, "run", launcher, "--backend", "fx.backends:is_right", "--accuracy",

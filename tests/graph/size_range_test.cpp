@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "assay/error.h"
 #include "graph/annotation.h"
 
 namespace assay::graph {
@@ -64,6 +65,16 @@ TEST(SizeRange, SimplifiesWhatTheRangesDecide) {
   for (const auto& [text, expected] : table) {
     EXPECT_EQ(simplify(parse_size(text), kSymbols), parse_size(expected))
         << text << " became " << simplify(parse_size(text), kSymbols).str();
+  }
+}
+
+TEST(SizeRange, SimplifyingKeepsAnErrorOfTheDivisor) {
+  // Where s1 is 0, the divisor has no value.
+  for (const char* text : {"s1 % Max(20, 1//s1)", "s1 // Max(20, 1//s1)"}) {
+    const SizeExpr simple = simplify(parse_size(text), kSymbols);
+    EXPECT_TRUE(simple.may_divide_by_zero()) << text << " became " << simple.str();
+    EXPECT_THROW(simple.evaluate({{"s1", 0}}), UserError) << text;
+    EXPECT_EQ(simple.evaluate({{"s1", 2}}), parse_size(text).evaluate({{"s1", 2}}));
   }
 }
 

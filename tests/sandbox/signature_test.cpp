@@ -5,6 +5,7 @@
 
 #include <csignal>
 
+#include "assay/error.h"
 #include "graph/parse.h"
 #include "sandbox/origin.h"
 
@@ -108,6 +109,26 @@ TEST(Signature, WhatFailsBeforeTheBackendsTurnIsInvalid) {
   for (const Stage stage : {Stage::compile, Stage::run, Stage::backward, Stage::compare}) {
     EXPECT_EQ(classify(failed_in(stage)).verdict, Verdict::exception) << to_string(stage);
   }
+}
+
+TEST(Signature, ABugOfOursIsNotTheProgramsFailure) {
+  for (const Stage stage : {Stage::load, Stage::eager, Stage::compile, Stage::run}) {
+    Outcome outcome = failed_in(stage);
+    outcome.report.status = "internal";
+    outcome.report.type = "InternalError";
+    outcome.report.message = "internal error: a size of 3 (a.cpp:12). Please report it.";
+    const Signature signature = classify(outcome);
+    EXPECT_EQ(signature.verdict, Verdict::internal);
+    EXPECT_FALSE(signature.is_failure());
+    EXPECT_EQ(verdict_named(to_string(signature.verdict)), Verdict::internal);
+    try {
+      throw_if_internal(signature);
+      ADD_FAILURE() << "nothing was thrown";
+    } catch (const InternalError& error) {
+      EXPECT_EQ(std::string(error.what()), outcome.report.message) << "as the trial said it";
+    }
+  }
+  EXPECT_NO_THROW(throw_if_internal(classify(failed_in(Stage::run))));
 }
 
 TEST(Signature, EndingsAreJudged) {

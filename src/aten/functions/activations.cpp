@@ -118,7 +118,7 @@ Value gumbel_softmax(const BoundArguments& arguments) {
 constexpr std::string_view kPlain = "input, inplace=False";
 constexpr std::string_view kSoftmax = "input, dim=None, _stacklevel=3, dtype=None";
 
-constexpr std::array kFunctions = std::to_array<TorchFunction>({
+constexpr std::array kActivationFunctions = std::to_array<TorchFunction>({
     {"torch.nn.functional.relu", kPlain, run_plain<kRelu>},
     {"torch.nn.functional.relu6", kPlain, run_plain<kRelu6>},
     {"torch.nn.functional.selu", kPlain, run_plain<kSelu>},
@@ -150,6 +150,6 @@ constexpr std::array kFunctions = std::to_array<TorchFunction>({
 
 }  // namespace
 
-FunctionTable activation_functions() { return kFunctions; }
+FunctionTable activation_functions() { return kActivationFunctions; }
 
 }  // namespace assay::aten

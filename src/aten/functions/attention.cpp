@@ -205,8 +205,8 @@ class Attention {
   }
 
   at::Tensor output_of(const at::Tensor& rows) const {
-    const at::Tensor output = linear(rows, arguments_.tensor("out_proj_weight"),
-                                     optional_tensor(arguments_["out_proj_bias"]));
+    const at::Tensor output = run_linear(rows, arguments_.tensor("out_proj_weight"),
+                                         optional_tensor(arguments_["out_proj_bias"]));
     const at::Tensor shaped = output.view({length_, batch_, output.size(1)});
     return is_batched_ ? shaped : shaped.squeeze(1);
   }
@@ -234,7 +234,7 @@ Value multi_head_attention_forward(const BoundArguments& arguments) {
   return Attention(arguments).run();
 }
 
-constexpr std::array kFunctions = std::to_array<TorchFunction>({
+constexpr std::array kAttentionFunctions = std::to_array<TorchFunction>({
     {"torch.nn.functional.multi_head_attention_forward",
      "query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, "
      "bias_v, add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, training=True, "
@@ -246,6 +246,6 @@ constexpr std::array kFunctions = std::to_array<TorchFunction>({
 
 }  // namespace
 
-FunctionTable attention_functions() { return kFunctions; }
+FunctionTable attention_functions() { return kAttentionFunctions; }
 
 }  // namespace assay::aten

@@ -34,7 +34,8 @@ std::vector<at::Tensor> separated(const at::Tensor& projection, std::int64_t par
 
 }  // namespace
 
-at::Tensor linear(const at::Tensor& input, const at::Tensor& weight, const OptionalTensor& bias) {
+at::Tensor run_linear(const at::Tensor& input, const at::Tensor& weight,
+                      const OptionalTensor& bias) {
   return run_tensor("aten::linear", {input, weight, optional_operand(bias)});
 }
 
@@ -44,11 +45,11 @@ Projected project_packed(const at::Tensor& query, const at::Tensor& key, const a
   if (!key.is_same(value)) {
     const auto weights = thirds(weight);
     const auto biases = thirds_or_nothing(bias);
-    return {linear(query, weights[0], biases[0]), linear(key, weights[1], biases[1]),
-            linear(value, weights[2], biases[2])};
+    return {run_linear(query, weights[0], biases[0]), run_linear(key, weights[1], biases[1]),
+            run_linear(value, weights[2], biases[2])};
   }
   if (query.is_same(key)) {
-    const auto parts = separated(linear(query, weight, bias), 3, width);
+    const auto parts = separated(run_linear(query, weight, bias), 3, width);
     return {parts[0], parts[1], parts[2]};
   }
   const std::vector<std::int64_t> widths = {width, width * 2};
@@ -60,8 +61,8 @@ Projected project_packed(const at::Tensor& query, const at::Tensor& key, const a
     query_bias = biases[0];
     other_bias = biases[1];
   }
-  const at::Tensor projected_query = linear(query, weights[0], query_bias);
-  const auto parts = separated(linear(key, weights[1], other_bias), 2, width);
+  const at::Tensor projected_query = run_linear(query, weights[0], query_bias);
+  const auto parts = separated(run_linear(key, weights[1], other_bias), 2, width);
   return {projected_query, parts[0], parts[1]};
 }
 
@@ -69,8 +70,8 @@ Projected project_separately(const at::Tensor& query, const at::Tensor& key,
                              const at::Tensor& value, const Projected& weights,
                              const OptionalTensor& bias) {
   const std::array<OptionalTensor, 3> biases = thirds_or_nothing(bias);
-  return {linear(query, weights.query, biases[0]), linear(key, weights.key, biases[1]),
-          linear(value, weights.value, biases[2])};
+  return {run_linear(query, weights.query, biases[0]), run_linear(key, weights.key, biases[1]),
+          run_linear(value, weights.value, biases[2])};
 }
 
 }  // namespace assay::aten

@@ -10,7 +10,8 @@ namespace assay::aten {
 using OptionalTensor = std::optional<at::Tensor>;
 
 /// `input @ weight.T + bias`.
-at::Tensor linear(const at::Tensor& input, const at::Tensor& weight, const OptionalTensor& bias);
+at::Tensor run_linear(const at::Tensor& input, const at::Tensor& weight,
+                      const OptionalTensor& bias);
 
 /// One tensor each for query, key and value.
 struct Projected {

@@ -109,7 +109,7 @@ Value make_slice(const BoundArguments& arguments) {
   return Value::sequence(Value::Kind::slice, std::move(bounds));
 }
 
-constexpr std::array kFunctions = std::to_array<TorchFunction>({
+constexpr std::array kBuiltinFunctions = std::to_array<TorchFunction>({
     {"getattr", "object, name, *default", read_attribute},
     {"len", "value", length},
     {"max", "*candidates",
@@ -150,7 +150,7 @@ constexpr std::array kFunctions = std::to_array<TorchFunction>({
 });
 
 // What the builtins call, also on plain numbers: FX writes `truediv.__round__()`.
-constexpr std::array kMethods = std::to_array<TorchFunction>({
+constexpr std::array kBuiltinMethods = std::to_array<TorchFunction>({
     {"__len__", "value", length},
     {"__int__", "value", to_integer},
     {"__float__", "value", to_float},
@@ -162,7 +162,7 @@ constexpr std::array kMethods = std::to_array<TorchFunction>({
 
 }  // namespace
 
-FunctionTable builtin_functions() { return kFunctions; }
-FunctionTable builtin_methods() { return kMethods; }
+FunctionTable builtin_functions() { return kBuiltinFunctions; }
+FunctionTable builtin_methods() { return kBuiltinMethods; }
 
 }  // namespace assay::aten

@@ -157,7 +157,7 @@ Value type(const BoundArguments& arguments) {
 
 constexpr std::string_view kCastParameters = "self, memory_format=None";
 
-constexpr std::array kMethods = std::to_array<TorchFunction>({
+constexpr std::array kCastMethods = std::to_array<TorchFunction>({
     {"to",
      "self, *args, dtype=None, device=None, tensor=None, non_blocking=False, copy=False, "
      "memory_format=None",
@@ -180,6 +180,6 @@ constexpr std::array kMethods = std::to_array<TorchFunction>({
 
 }  // namespace
 
-FunctionTable cast_methods() { return kMethods; }
+FunctionTable cast_methods() { return kCastMethods; }
 
 }  // namespace assay::aten

@@ -90,7 +90,7 @@ Value returns_dtype(const BoundArguments& arguments) {
 
 constexpr std::string_view kFactory = "*args, requires_grad=False, **kwargs";
 
-constexpr std::array kFunctions = std::to_array<TorchFunction>({
+constexpr std::array kCreationFunctions = std::to_array<TorchFunction>({
     {"torch.tensor", "data, *, dtype=None, device=None, requires_grad=False, pin_memory=False",
      tensor},
     {"torch.as_tensor", "data, dtype=None, device=None", as_tensor},
@@ -125,7 +125,7 @@ constexpr std::array kFunctions = std::to_array<TorchFunction>({
     {"torch.promote_types", kEverything, returns_dtype},
 });
 
-constexpr std::array kMethods = std::to_array<TorchFunction>({
+constexpr std::array kCreationMethods = std::to_array<TorchFunction>({
     {"new_tensor",
      "self, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False",
      new_tensor},
@@ -138,7 +138,7 @@ constexpr std::array kMethods = std::to_array<TorchFunction>({
 
 }  // namespace
 
-FunctionTable creation_functions() { return kFunctions; }
-FunctionTable creation_methods() { return kMethods; }
+FunctionTable creation_functions() { return kCreationFunctions; }
+FunctionTable creation_methods() { return kCreationMethods; }
 
 }  // namespace assay::aten

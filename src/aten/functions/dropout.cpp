@@ -52,7 +52,7 @@ constexpr char kFeatureAlpha[] = "aten::feature_alpha_dropout";
 constexpr std::string_view kTraining = "input, p=0.5, training=True, inplace=False";
 constexpr std::string_view kNotTraining = "input, p=0.5, training=False, inplace=False";
 
-constexpr std::array kFunctions = std::to_array<TorchFunction>({
+constexpr std::array kDropoutFunctions = std::to_array<TorchFunction>({
     {"torch.nn.functional.dropout", kTraining, run_dropout<kDropout>},
     {"torch.nn.functional.alpha_dropout", kNotTraining, run_dropout<kAlpha>},
     {"torch.nn.functional.feature_alpha_dropout", kNotTraining, run_dropout<kFeatureAlpha>},
@@ -63,6 +63,6 @@ constexpr std::array kFunctions = std::to_array<TorchFunction>({
 
 }  // namespace
 
-FunctionTable dropout_functions() { return kFunctions; }
+FunctionTable dropout_functions() { return kDropoutFunctions; }
 
 }  // namespace assay::aten

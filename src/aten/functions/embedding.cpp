@@ -88,7 +88,7 @@ Value embedding_bag(const BoundArguments& arguments) {
   return unpack(results).front();
 }
 
-constexpr std::array kFunctions = std::to_array<TorchFunction>({
+constexpr std::array kEmbeddingFunctions = std::to_array<TorchFunction>({
     {"torch.nn.functional.embedding",
      "input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, "
      "sparse=False",
@@ -102,6 +102,6 @@ constexpr std::array kFunctions = std::to_array<TorchFunction>({
 
 }  // namespace
 
-FunctionTable embedding_functions() { return kFunctions; }
+FunctionTable embedding_functions() { return kEmbeddingFunctions; }
 
 }  // namespace assay::aten

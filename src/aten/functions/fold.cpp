@@ -27,7 +27,7 @@ Value pad(const BoundArguments& arguments) {
              {arguments["input"], arguments["pad"], arguments["mode"], arguments["value"]});
 }
 
-constexpr std::array kFunctions = std::to_array<TorchFunction>({
+constexpr std::array kFoldFunctions = std::to_array<TorchFunction>({
     {"torch.nn.functional.unfold", "input, kernel_size, dilation=1, padding=0, stride=1", unfold},
     {"torch.nn.functional.fold", "input, output_size, kernel_size, dilation=1, padding=0, stride=1",
      fold},
@@ -36,6 +36,6 @@ constexpr std::array kFunctions = std::to_array<TorchFunction>({
 
 }  // namespace
 
-FunctionTable fold_functions() { return kFunctions; }
+FunctionTable fold_functions() { return kFoldFunctions; }
 
 }  // namespace assay::aten

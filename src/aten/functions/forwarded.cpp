@@ -33,7 +33,7 @@ Value forward_same_name(const BoundArguments& arguments) {
 
 constexpr char kLogSigmoid[] = "aten::log_sigmoid";
 
-constexpr std::array kFunctions = std::to_array<TorchFunction>({
+constexpr std::array kForwardedFunctions = std::to_array<TorchFunction>({
     {"torch.nn.functional.adaptive_avg_pool1d", kEverything, forward_same_name},
     {"torch.nn.functional.avg_pool1d", kEverything, forward_same_name},
     {"torch.nn.functional.avg_pool2d", kEverything, forward_same_name},
@@ -75,6 +75,6 @@ constexpr std::array kFunctions = std::to_array<TorchFunction>({
 
 }  // namespace
 
-FunctionTable forwarded_functions() { return kFunctions; }
+FunctionTable forwarded_functions() { return kForwardedFunctions; }
 
 }  // namespace assay::aten

@@ -164,19 +164,19 @@ Value set_item(const BoundArguments& arguments) {
   return object;
 }
 
-constexpr std::array kFunctions = std::to_array<TorchFunction>({
+constexpr std::array kIndexingFunctions = std::to_array<TorchFunction>({
     {"operator.getitem", "a, b", get_item},
     {"operator.setitem", "a, b, c", set_item},
 });
 
-constexpr std::array kMethods = std::to_array<TorchFunction>({
+constexpr std::array kIndexingMethods = std::to_array<TorchFunction>({
     {"__getitem__", "a, b", get_item},
     {"__setitem__", "a, b, c", set_item},
 });
 
 }  // namespace
 
-FunctionTable indexing_functions() { return kFunctions; }
-FunctionTable indexing_methods() { return kMethods; }
+FunctionTable indexing_functions() { return kIndexingFunctions; }
+FunctionTable indexing_methods() { return kIndexingMethods; }
 
 }  // namespace assay::aten

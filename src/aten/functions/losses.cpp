@@ -185,7 +185,7 @@ constexpr std::string_view kWeighted =
 constexpr std::string_view kWeightLast =
     "input, target, size_average=None, reduce=None, reduction='mean', weight=None";
 
-constexpr std::array kFunctions = std::to_array<TorchFunction>({
+constexpr std::array kLossFunctions = std::to_array<TorchFunction>({
     {"torch.nn.functional.cross_entropy",
      "input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, "
      "reduction='mean', label_smoothing=0.0",
@@ -221,6 +221,6 @@ constexpr std::array kFunctions = std::to_array<TorchFunction>({
 
 }  // namespace
 
-FunctionTable loss_functions() { return kFunctions; }
+FunctionTable loss_functions() { return kLossFunctions; }
 
 }  // namespace assay::aten

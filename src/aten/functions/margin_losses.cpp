@@ -92,22 +92,22 @@ Value triplet_margin_with_distance_loss(const BoundArguments& arguments) {
   return reduce_loss(margin.sub(far).clamp_min(0), arguments.text("reduction"));
 }
 
-constexpr std::string_view kPlain =
+constexpr std::string_view kPlainLoss =
     "input, target, size_average=None, reduce=None, reduction='mean'";
-constexpr std::string_view kWeighted =
+constexpr std::string_view kWeightedLoss =
     "input, target, weight=None, size_average=None, reduce=None, reduction='mean'";
 constexpr std::string_view kTwoInputs =
     "input1, input2, target, margin=0, size_average=None, reduce=None, reduction='mean'";
 
-constexpr std::array kFunctions = std::to_array<TorchFunction>({
+constexpr std::array kMarginLossFunctions = std::to_array<TorchFunction>({
     {"torch.nn.functional.margin_ranking_loss", kTwoInputs, margin_ranking_loss},
     {"torch.nn.functional.hinge_embedding_loss",
      "input, target, margin=1.0, size_average=None, reduce=None, reduction='mean'",
      hinge_embedding_loss},
     {"torch.nn.functional.cosine_embedding_loss", kTwoInputs, cosine_embedding_loss},
-    {"torch.nn.functional.multilabel_margin_loss", kPlain, multilabel_margin_loss},
-    {"torch.nn.functional.soft_margin_loss", kPlain, soft_margin_loss},
-    {"torch.nn.functional.multilabel_soft_margin_loss", kWeighted, multilabel_soft_margin_loss},
+    {"torch.nn.functional.multilabel_margin_loss", kPlainLoss, multilabel_margin_loss},
+    {"torch.nn.functional.soft_margin_loss", kPlainLoss, soft_margin_loss},
+    {"torch.nn.functional.multilabel_soft_margin_loss", kWeightedLoss, multilabel_soft_margin_loss},
     {"torch.nn.functional.multi_margin_loss",
      "input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, "
      "reduction='mean'",
@@ -124,6 +124,6 @@ constexpr std::array kFunctions = std::to_array<TorchFunction>({
 
 }  // namespace
 
-FunctionTable margin_loss_functions() { return kFunctions; }
+FunctionTable margin_loss_functions() { return kMarginLossFunctions; }
 
 }  // namespace assay::aten

@@ -79,7 +79,7 @@ Value product(const BoundArguments& arguments) {
   return total;
 }
 
-constexpr std::array kFunctions = std::to_array<TorchFunction>({
+constexpr std::array kMathFunctions = std::to_array<TorchFunction>({
     {"math.sqrt", "x", apply<std::sqrt>},
     {"math.exp", "x", apply<std::exp>},
     {"math.expm1", "x", apply<std::expm1>},
@@ -129,7 +129,7 @@ constexpr std::array kFunctions = std::to_array<TorchFunction>({
 });
 
 // What math.floor() and the like call.
-constexpr std::array kMethods = std::to_array<TorchFunction>({
+constexpr std::array kMathMethods = std::to_array<TorchFunction>({
     {"__floor__", "x", apply_rounding<std::floor>},
     {"__ceil__", "x", apply_rounding<std::ceil>},
     {"__trunc__", "x", apply_rounding<std::trunc>},
@@ -137,7 +137,7 @@ constexpr std::array kMethods = std::to_array<TorchFunction>({
 
 }  // namespace
 
-FunctionTable math_functions() { return kFunctions; }
-FunctionTable math_methods() { return kMethods; }
+FunctionTable math_functions() { return kMathFunctions; }
+FunctionTable math_methods() { return kMathMethods; }
 
 }  // namespace assay::aten

@@ -101,7 +101,7 @@ Value normalize(const BoundArguments& arguments) {
   return run("aten::div", {input, divisor}, {{"out", arguments["out"]}});
 }
 
-constexpr std::array kFunctions = std::to_array<TorchFunction>({
+constexpr std::array kNormalisationFunctions = std::to_array<TorchFunction>({
     {"torch.nn.functional.batch_norm",
      "input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, "
      "eps=1e-5",
@@ -121,6 +121,6 @@ constexpr std::array kFunctions = std::to_array<TorchFunction>({
 
 }  // namespace
 
-FunctionTable normalisation_functions() { return kFunctions; }
+FunctionTable normalisation_functions() { return kNormalisationFunctions; }
 
 }  // namespace assay::aten

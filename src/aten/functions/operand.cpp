@@ -39,6 +39,12 @@ at::Tensor run_tensor(const std::string& op, std::initializer_list<Operand> posi
   return tensor_of(run(op, positional, keywords));
 }
 
+Value size_tuple(at::IntArrayRef sizes) {
+  Value value = Operand(sizes).value;
+  value.kind = Value::Kind::tuple;
+  return value;
+}
+
 Value tuple_of(std::vector<Value> items) {
   return Value::sequence(Value::Kind::tuple, std::move(items));
 }

@@ -53,6 +53,8 @@ at::Tensor run_tensor(const std::string& op, std::initializer_list<Operand> posi
 
 Value tuple_of(std::vector<Value> items);
 Value list_of(std::vector<Value> items);
+/// What `x.shape` and `x.stride()` give.
+Value size_tuple(at::IntArrayRef sizes);
 
 /// True for a list or tuple, whether held as values or as an operator's list result.
 bool holds_sequence(const Value& value);

@@ -47,7 +47,7 @@ Value run_invert(const BoundArguments& arguments) {
 
 using Operation = BinaryOperation;
 
-constexpr std::array kFunctions = std::to_array<TorchFunction>({
+constexpr std::array kOperatorFunctions = std::to_array<TorchFunction>({
     {"operator.add", "a, b", run_binary<Operation::add, false>},
     {"operator.sub", "a, b", run_binary<Operation::subtract, false>},
     {"operator.mul", "a, b", run_binary<Operation::multiply, false>},
@@ -100,7 +100,7 @@ constexpr std::array kFunctions = std::to_array<TorchFunction>({
          -> Value { return c10::IValue(truth_of(arguments["a"])); }},
 });
 
-constexpr std::array kMethods = std::to_array<TorchFunction>({
+constexpr std::array kOperatorMethods = std::to_array<TorchFunction>({
     {"__add__", "a, b", run_binary<Operation::add, false>},
     {"__sub__", "a, b", run_binary<Operation::subtract, false>},
     {"__mul__", "a, b", run_binary<Operation::multiply, false>},
@@ -156,7 +156,7 @@ constexpr std::array kMethods = std::to_array<TorchFunction>({
 
 }  // namespace
 
-FunctionTable operator_functions() { return kFunctions; }
-FunctionTable operator_methods() { return kMethods; }
+FunctionTable operator_functions() { return kOperatorFunctions; }
+FunctionTable operator_methods() { return kOperatorMethods; }
 
 }  // namespace assay::aten

@@ -191,7 +191,7 @@ constexpr std::string_view kLpPool = "input, norm_type, kernel_size, stride=None
 constexpr std::string_view kUnpool =
     "input, indices, kernel_size, stride=None, padding=0, output_size=None";
 
-constexpr std::array kFunctions = std::to_array<TorchFunction>({
+constexpr std::array kPoolingFunctions = std::to_array<TorchFunction>({
     {"torch.nn.functional.max_pool1d", kMaxPool, run_max_pool<1>},
     {"torch.nn.functional.max_pool2d", kMaxPool, run_max_pool<2>},
     {"torch.nn.functional.max_pool3d", kMaxPool, run_max_pool<3>},
@@ -225,6 +225,6 @@ constexpr std::array kFunctions = std::to_array<TorchFunction>({
 
 }  // namespace
 
-FunctionTable pooling_functions() { return kFunctions; }
+FunctionTable pooling_functions() { return kPoolingFunctions; }
 
 }  // namespace assay::aten

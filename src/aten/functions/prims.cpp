@@ -130,7 +130,7 @@ constexpr char kLe[] = "aten::le";
 constexpr char kGt[] = "aten::gt";
 constexpr char kGe[] = "aten::ge";
 
-constexpr std::array kFunctions = std::to_array<TorchFunction>({
+constexpr std::array kPrimFunctions = std::to_array<TorchFunction>({
     {"torch.ops.prims.convert_element_type.default", "a, dtype", convert_element_type},
     {"torch.ops.prims.iota.default", "length, *, start, step, dtype, device, requires_grad", iota},
     {"torch.ops.prims.fma.default", "a, b, c", multiply_add},
@@ -188,6 +188,6 @@ constexpr std::array kFunctions = std::to_array<TorchFunction>({
 
 }  // namespace
 
-FunctionTable prim_functions() { return kFunctions; }
+FunctionTable prim_functions() { return kPrimFunctions; }
 
 }  // namespace assay::aten

@@ -47,7 +47,7 @@ Value inductor_randint(const BoundArguments& arguments) {
   return run("aten::randint", {low, high, arguments["size"]}, {{"device", device}});
 }
 
-constexpr std::array kFunctions = std::to_array<TorchFunction>({
+constexpr std::array kRandomPrimFunctions = std::to_array<TorchFunction>({
     {"torch.ops.prims.inductor_seed.default", "device", inductor_seed},
     {"torch.ops.prims.inductor_seeds.default", "count, device", inductor_seeds},
     {"torch.ops.prims.inductor_lookup_seed.default", "seeds, index", inductor_lookup_seed},
@@ -58,6 +58,6 @@ constexpr std::array kFunctions = std::to_array<TorchFunction>({
 
 }  // namespace
 
-FunctionTable random_prim_functions() { return kFunctions; }
+FunctionTable random_prim_functions() { return kRandomPrimFunctions; }
 
 }  // namespace assay::aten

@@ -11,7 +11,7 @@ namespace assay::aten {
 namespace {
 
 // Functions of `torch` and `torch.functional`, sorted.
-constexpr auto kFunctions = std::to_array<std::string_view>({
+constexpr auto kPythonFunctions = std::to_array<std::string_view>({
     "atleast_1d",
     "atleast_2d",
     "atleast_3d",
@@ -30,7 +30,7 @@ constexpr auto kFunctions = std::to_array<std::string_view>({
 });
 
 // Methods of torch.Tensor, sorted.
-constexpr auto kMethods = std::to_array<std::string_view>({
+constexpr auto kPythonMethods = std::to_array<std::string_view>({
     "index",
     "istft",
     "norm",
@@ -42,8 +42,8 @@ constexpr auto kMethods = std::to_array<std::string_view>({
     "unique_consecutive",
 });
 
-static_assert(std::ranges::is_sorted(kFunctions));
-static_assert(std::ranges::is_sorted(kMethods));
+static_assert(std::ranges::is_sorted(kPythonFunctions));
+static_assert(std::ranges::is_sorted(kPythonMethods));
 
 }  // namespace
 
@@ -52,12 +52,14 @@ bool is_python_function(std::string_view name) {
   if (name.starts_with(kTensor)) return is_python_method(name.substr(kTensor.size()));
   for (const std::string_view module : {"torch.functional.", "torch."}) {
     if (name.starts_with(module)) {
-      return std::ranges::binary_search(kFunctions, name.substr(module.size()));
+      return std::ranges::binary_search(kPythonFunctions, name.substr(module.size()));
     }
   }
   return false;
 }
 
-bool is_python_method(std::string_view name) { return std::ranges::binary_search(kMethods, name); }
+bool is_python_method(std::string_view name) {
+  return std::ranges::binary_search(kPythonMethods, name);
+}
 
 }  // namespace assay::aten

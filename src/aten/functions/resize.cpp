@@ -188,7 +188,7 @@ Value affine_grid(const BoundArguments& arguments) {
 
 constexpr std::string_view kUpsample = "input, size=None, scale_factor=None";
 
-constexpr std::array kFunctions = std::to_array<TorchFunction>({
+constexpr std::array kResizeFunctions = std::to_array<TorchFunction>({
     {"torch.nn.functional.interpolate",
      "input, size=None, scale_factor=None, mode='nearest', align_corners=None, "
      "recompute_scale_factor=None, antialias=False",
@@ -204,6 +204,6 @@ constexpr std::array kFunctions = std::to_array<TorchFunction>({
 
 }  // namespace
 
-FunctionTable resize_functions() { return kFunctions; }
+FunctionTable resize_functions() { return kResizeFunctions; }
 
 }  // namespace assay::aten

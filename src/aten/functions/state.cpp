@@ -60,7 +60,7 @@ Value do_nothing(const BoundArguments&) { return {}; }
 constexpr std::string_view kEnterParameters =
     "device_type, dtype=None, enabled=True, cache_enabled=None";
 
-constexpr std::array kFunctions = std::to_array<TorchFunction>({
+constexpr std::array kStateFunctions = std::to_array<TorchFunction>({
     {"torch._C._set_grad_enabled", "mode", set_grad_enabled},
     {"torch._C._log_api_usage_once", "event", do_nothing},
     // The context of a user's autograd.Function; in a graph nothing is kept in it.
@@ -77,6 +77,6 @@ constexpr std::array kFunctions = std::to_array<TorchFunction>({
 
 }  // namespace
 
-FunctionTable state_functions() { return kFunctions; }
+FunctionTable state_functions() { return kStateFunctions; }
 
 }  // namespace assay::aten

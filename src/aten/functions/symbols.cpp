@@ -11,7 +11,7 @@ namespace assay::aten {
 namespace {
 
 // A float on either side makes the result a float, unlike Python's own max() and min().
-Value extreme(const BoundArguments& arguments, Comparison beats) {
+Value extreme_number(const BoundArguments& arguments, Comparison beats) {
   const Value& a = arguments["a"];
   const Value& b = arguments["b"];
   const Value& best = compare_numbers(beats, b, a) ? b : a;
@@ -48,11 +48,13 @@ Value sum_numbers(const BoundArguments& arguments) {
 
 constexpr std::string_view kCheckParameters = "cond, message=None";
 
-constexpr std::array kFunctions = std::to_array<TorchFunction>({
+constexpr std::array kSymbolFunctions = std::to_array<TorchFunction>({
     {"torch.sym_max", "a, b",
-     [](const BoundArguments& arguments) { return extreme(arguments, Comparison::greater); }},
+     [](const BoundArguments& arguments) {
+       return extreme_number(arguments, Comparison::greater);
+     }},
     {"torch.sym_min", "a, b",
-     [](const BoundArguments& arguments) { return extreme(arguments, Comparison::less); }},
+     [](const BoundArguments& arguments) { return extreme_number(arguments, Comparison::less); }},
     {"torch.sym_sum", "args", sum_numbers},
     {"torch.sym_not", "a",
      [](const BoundArguments& arguments) -> Value {
@@ -86,6 +88,6 @@ constexpr std::array kFunctions = std::to_array<TorchFunction>({
 
 }  // namespace
 
-FunctionTable symbol_functions() { return kFunctions; }
+FunctionTable symbol_functions() { return kSymbolFunctions; }
 
 }  // namespace assay::aten

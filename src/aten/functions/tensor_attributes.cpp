@@ -15,12 +15,6 @@ struct TensorAttribute {
   Value (*read)(const at::Tensor& self);
 };
 
-Value size_tuple(at::IntArrayRef sizes) {
-  Value value = Operand(sizes).value;
-  value.kind = Value::Kind::tuple;
-  return value;
-}
-
 template <auto predicate>
 Value read_flag(const at::Tensor& self) {
   return c10::IValue(std::invoke(predicate, self));

@@ -9,12 +9,6 @@ namespace assay::aten {
 
 namespace {
 
-Value size_tuple(at::IntArrayRef sizes) {
-  Value value = Operand(sizes).value;
-  value.kind = Value::Kind::tuple;
-  return value;
-}
-
 Value size(const BoundArguments& arguments) {
   const at::Tensor self = arguments.tensor("self");
   if (arguments["dim"].is_none()) return size_tuple(self.sizes());
@@ -58,7 +52,7 @@ Value where(const BoundArguments& arguments) {
   return run("aten::where", {arguments["condition"], arguments["self"], arguments["other"]});
 }
 
-Value nonzero(const BoundArguments& arguments) {
+Value nonzero_method(const BoundArguments& arguments) {
   const char* op = arguments.truth("as_tuple") ? "aten::nonzero_numpy" : "aten::nonzero";
   return run(op, {arguments["self"]});
 }
@@ -88,7 +82,7 @@ Value is_integer(const BoundArguments& arguments) {
   return Operand(std::isfinite(number) && number == std::floor(number)).value;
 }
 
-constexpr std::array kMethods = std::to_array<TorchFunction>({
+constexpr std::array kTensorMethods = std::to_array<TorchFunction>({
     {"size", "self, dim=None", size},
     {"stride", "self, dim=None", stride},
     {"dim", "self", dimensions},
@@ -112,7 +106,7 @@ constexpr std::array kMethods = std::to_array<TorchFunction>({
     {"tolist", "self",
      [](const BoundArguments& arguments) { return nested_list(arguments.tensor("self")); }},
     {"where", "self, condition, other", where},
-    {"nonzero", "self, *, as_tuple=False", nonzero},
+    {"nonzero", "self, *, as_tuple=False", nonzero_method},
     {"polygamma", "self, n",
      [](const BoundArguments& arguments) {
        return run("aten::polygamma", {arguments["n"], arguments["self"]});
@@ -127,6 +121,6 @@ constexpr std::array kMethods = std::to_array<TorchFunction>({
 
 }  // namespace
 
-FunctionTable tensor_methods() { return kMethods; }
+FunctionTable tensor_methods() { return kTensorMethods; }
 
 }  // namespace assay::aten

@@ -240,7 +240,7 @@ constexpr std::string_view kStftParameters =
     "pad_mode='reflect', normalized=False, onesided=None, return_complex=None, "
     "align_to_window=None";
 
-constexpr std::array kFunctions = std::to_array<TorchFunction>({
+constexpr std::array kTorchPythonFunctions = std::to_array<TorchFunction>({
     {"torch.split", "tensor, split_size_or_sections, dim=0", split<kSizeOrSections>},
     {"torch.einsum", "*args", einsum},
     {"torch.meshgrid", "*tensors, indexing=None", meshgrid},
@@ -264,7 +264,7 @@ constexpr std::array kFunctions = std::to_array<TorchFunction>({
      }},
 });
 
-constexpr std::array kMethods = std::to_array<TorchFunction>({
+constexpr std::array kTorchPythonMethods = std::to_array<TorchFunction>({
     {"split", "tensor, split_size, dim=0", split<kSize>},
     {"norm", "input, p='fro', dim=None, keepdim=False, dtype=None, *, out=None", norm},
     {"stft", kStftParameters, stft},
@@ -274,7 +274,7 @@ constexpr std::array kMethods = std::to_array<TorchFunction>({
 
 }  // namespace
 
-FunctionTable torch_python_functions() { return kFunctions; }
-FunctionTable torch_python_methods() { return kMethods; }
+FunctionTable torch_python_functions() { return kTorchPythonFunctions; }
+FunctionTable torch_python_methods() { return kTorchPythonMethods; }
 
 }  // namespace assay::aten

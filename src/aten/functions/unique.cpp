@@ -39,19 +39,19 @@ constexpr std::string_view kUnique =
 constexpr std::string_view kConsecutive =
     "input, return_inverse=False, return_counts=False, dim=None";
 
-constexpr std::array kFunctions = std::to_array<TorchFunction>({
+constexpr std::array kUniqueFunctions = std::to_array<TorchFunction>({
     {"torch.unique", kUnique, unique},
     {"torch.unique_consecutive", kConsecutive, unique_consecutive},
 });
 
-constexpr std::array kMethods = std::to_array<TorchFunction>({
+constexpr std::array kUniqueMethods = std::to_array<TorchFunction>({
     {"unique", kUnique, unique},
     {"unique_consecutive", kConsecutive, unique_consecutive},
 });
 
 }  // namespace
 
-FunctionTable unique_functions() { return kFunctions; }
-FunctionTable unique_methods() { return kMethods; }
+FunctionTable unique_functions() { return kUniqueFunctions; }
+FunctionTable unique_methods() { return kUniqueMethods; }
 
 }  // namespace assay::aten

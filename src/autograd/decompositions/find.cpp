@@ -11,7 +11,7 @@ namespace assay::autograd {
 
 namespace {
 
-const graph::RegisterPass registered(
+const graph::RegisterPass decompositions_pass(
     {.name = "decompositions",
      .room = "autograd",
      .description = "makes operators of simpler ones while a program is traced"});

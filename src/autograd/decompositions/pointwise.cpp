@@ -40,8 +40,6 @@ namespace ops = at::_ops;
 using at::Scalar;
 using at::Tensor;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 bool is_one(const Scalar& value) { return value.equal(1); }
 
 Tensor addcmul(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2,

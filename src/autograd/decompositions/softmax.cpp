@@ -7,8 +7,6 @@
 #include <ATen/ops/_softmax_ops.h>
 #include <ATen/ops/logsumexp_ops.h>
 
-#include <limits>
-
 #include "autograd/decompositions/row.h"
 #include "autograd/decompositions/support.h"
 #include "autograd/decompositions/tables.h"
@@ -19,8 +17,6 @@ namespace {
 
 namespace ops = at::_ops;
 using at::Tensor;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 at::ScalarType softmax_dtype(const Tensor& self, bool half_to_float) {
   return half_to_float ? compute_dtype(self.scalar_type()) : self.scalar_type();

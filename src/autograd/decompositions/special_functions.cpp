@@ -25,8 +25,6 @@ namespace ops = at::_ops;
 using at::Scalar;
 using at::Tensor;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 // `x * logarithm(y)`, but zero where x is, unless y is NaN; x and y are in the dtype in which to
 // compute.
 Tensor times_logarithm(const Tensor& x, const Tensor& y, const Tensor& logarithm) {

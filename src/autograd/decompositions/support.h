@@ -11,10 +11,13 @@
 #include <c10/core/TensorOptions.h>
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
 namespace assay::autograd {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// The dtype in which ATen's kernels compute with values of `dtype`: float for half and bfloat16.
 at::ScalarType compute_dtype(at::ScalarType dtype);

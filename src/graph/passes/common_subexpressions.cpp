@@ -38,10 +38,10 @@ void merge_common_subexpressions(Graph& graph, PassContext& context) {
   }
 }
 
-const RegisterPass registered({.name = "common_subexpressions",
-                               .room = "graph",
-                               .description = "computes equal expressions once",
-                               .rewrite = merge_common_subexpressions});
+const RegisterPass common_subexpressions_pass({.name = "common_subexpressions",
+                                               .room = "graph",
+                                               .description = "computes equal expressions once",
+                                               .rewrite = merge_common_subexpressions});
 
 }  // namespace
 

@@ -19,10 +19,10 @@ void remove_dead_code(Graph& graph, PassContext& context) {
   }
 }
 
-const RegisterPass registered({.name = "dead_code",
-                               .room = "graph",
-                               .description = "removes calls whose result is not used",
-                               .rewrite = remove_dead_code});
+const RegisterPass dead_code_pass({.name = "dead_code",
+                                   .room = "graph",
+                                   .description = "removes calls whose result is not used",
+                                   .rewrite = remove_dead_code});
 
 }  // namespace
 

@@ -78,7 +78,7 @@ void remove_noops(Graph& graph, PassContext& context) {
   }
 }
 
-const RegisterPass registered({.name = "noops",
+const RegisterPass noops_pass({.name = "noops",
                                .room = "graph",
                                .description = "removes views that change nothing",
                                .rewrite = remove_noops});

@@ -52,8 +52,8 @@ std::vector<Change> all_changes(const graph::Graph& graph) {
   return changes;
 }
 
-std::optional<Candidate> propose(const Candidate& program, std::size_t, std::size_t index,
-                                 repro::ContentStore&) {
+std::optional<Candidate> propose_arguments(const Candidate& program, std::size_t, std::size_t index,
+                                           repro::ContentStore&) {
   const Change change = all_changes(*program.graph)[index];
   Edit edit(program);
   graph::Node& node = edit.node(*change.node);
@@ -80,7 +80,7 @@ std::optional<Candidate> propose(const Candidate& program, std::size_t, std::siz
 Proposals passes::arguments() {
   return {&one_round,
           [](const Candidate& program, std::size_t) { return all_changes(*program.graph).size(); },
-          &propose};
+          &propose_arguments};
 }
 
 }  // namespace assay::reduce

@@ -37,8 +37,8 @@ std::size_t count(const Candidate& program, std::size_t round) {
 }
 
 // Parts are numbered from the end, so that those after a removed one keep their numbers.
-std::optional<Candidate> propose(const Candidate& program, std::size_t round, std::size_t index,
-                                 repro::ContentStore&) {
+std::optional<Candidate> propose_calls(const Candidate& program, std::size_t round,
+                                       std::size_t index, repro::ContentStore&) {
   const auto all = atoms(*program.graph);
   const std::size_t size = part_size(all.size(), round);
   const std::size_t end = all.size() - std::min(all.size(), index * size);
@@ -52,6 +52,6 @@ std::optional<Candidate> propose(const Candidate& program, std::size_t round, st
 
 }  // namespace
 
-Proposals passes::calls() { return {&rounds, &count, &propose}; }
+Proposals passes::calls() { return {&rounds, &count, &propose_calls}; }
 
 }  // namespace assay::reduce

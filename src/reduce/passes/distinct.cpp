@@ -8,8 +8,8 @@ namespace assay::reduce {
 
 namespace {
 
-std::optional<Candidate> propose(const Candidate& program, std::size_t round, std::size_t,
-                                 repro::ContentStore&) {
+std::optional<Candidate> propose_distinct(const Candidate& program, std::size_t round, std::size_t,
+                                          repro::ContentStore&) {
   const auto all = atoms(*program.graph);
   std::map<std::string, const Atom*> chosen;
   for (const Atom& atom : all) {
@@ -31,7 +31,7 @@ std::optional<Candidate> propose(const Candidate& program, std::size_t round, st
 
 Proposals passes::distinct() {
   return {[](const Candidate&) { return std::size_t{2}; },
-          [](const Candidate&, std::size_t) { return std::size_t{1}; }, &propose};
+          [](const Candidate&, std::size_t) { return std::size_t{1}; }, &propose_distinct};
 }
 
 }  // namespace assay::reduce

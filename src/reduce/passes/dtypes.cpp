@@ -24,8 +24,8 @@ graph::Argument with_float32(const graph::Argument& argument, c10::ScalarType fr
   return dtype != nullptr && *dtype == from ? graph::Argument(c10::ScalarType::Float) : argument;
 }
 
-std::optional<Candidate> propose(const Candidate& program, std::size_t, std::size_t index,
-                                 repro::ContentStore& store) {
+std::optional<Candidate> propose_dtypes(const Candidate& program, std::size_t, std::size_t index,
+                                        repro::ContentStore& store) {
   const c10::ScalarType from = unusual_dtypes(program)[index];
   Edit edit(program);
   for (std::size_t i = 0; i < program.inputs.size(); ++i) {
@@ -53,7 +53,7 @@ std::optional<Candidate> propose(const Candidate& program, std::size_t, std::siz
 Proposals passes::dtypes() {
   return {&one_round,
           [](const Candidate& program, std::size_t) { return unusual_dtypes(program).size(); },
-          &propose};
+          &propose_dtypes};
 }
 
 }  // namespace assay::reduce

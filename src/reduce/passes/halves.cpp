@@ -5,8 +5,8 @@ namespace assay::reduce {
 
 namespace {
 
-std::optional<Candidate> propose(const Candidate& program, std::size_t, std::size_t index,
-                                 repro::ContentStore&) {
+std::optional<Candidate> propose_halves(const Candidate& program, std::size_t, std::size_t index,
+                                        repro::ContentStore&) {
   const auto all = atoms(*program.graph);
   const std::size_t middle = all.size() / 2;
   return index == 0 ? keep_atoms(program, all, 0, middle)
@@ -20,7 +20,7 @@ Proposals passes::halves() {
           [](const Candidate& program, std::size_t) {
             return std::size_t{count_calls(*program.graph) > 1 ? 2U : 0U};
           },
-          &propose};
+          &propose_halves};
 }
 
 }  // namespace assay::reduce

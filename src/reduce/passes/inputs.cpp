@@ -11,8 +11,8 @@ bool is_literal(const repro::Input& input) {
 }
 
 // Round 0: all unused inputs. Round 1: one integer each.
-std::optional<Candidate> propose(const Candidate& program, std::size_t round, std::size_t index,
-                                 repro::ContentStore&) {
+std::optional<Candidate> propose_inputs(const Candidate& program, std::size_t round,
+                                        std::size_t index, repro::ContentStore&) {
   Edit edit(program);
   if (round == 0) {
     auto smaller = edit.finish(true);
@@ -32,7 +32,7 @@ Proposals passes::inputs() {
           [](const Candidate& program, std::size_t round) {
             return round == 0 ? std::size_t{1} : program.inputs.size();
           },
-          &propose};
+          &propose_inputs};
 }
 
 }  // namespace assay::reduce

@@ -14,8 +14,8 @@ bool is_alike(const repro::Input& left, const repro::Input& right) {
          sizes_of(*a) == sizes_of(*b);
 }
 
-std::optional<Candidate> propose(const Candidate& program, std::size_t, std::size_t index,
-                                 repro::ContentStore&) {
+std::optional<Candidate> propose_operands(const Candidate& program, std::size_t, std::size_t index,
+                                          repro::ContentStore&) {
   const std::size_t count = program.inputs.size();
   const std::size_t replaced = index % count;
   const std::size_t other = index / count;
@@ -35,7 +35,7 @@ Proposals passes::operands() {
           [](const Candidate& program, std::size_t) {
             return program.inputs.size() * program.inputs.size();
           },
-          &propose};
+          &propose_operands};
 }
 
 }  // namespace assay::reduce

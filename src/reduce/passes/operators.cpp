@@ -30,8 +30,8 @@ const graph::Node* alike_operand(const Candidate& program, const graph::Node& no
   return alike;
 }
 
-std::optional<Candidate> propose(const Candidate& program, std::size_t, std::size_t index,
-                                 repro::ContentStore&) {
+std::optional<Candidate> propose_operators(const Candidate& program, std::size_t, std::size_t index,
+                                           repro::ContentStore&) {
   const graph::Node& node = *atoms(*program.graph)[index].front();
   const bool is_cheap = node.target().base_name() == "neg" || program.graph->size() < 4;
   if (is_cheap || program.values == nullptr) return std::nullopt;
@@ -56,7 +56,7 @@ Proposals passes::operators() {
             const std::size_t calls = count_calls(*program.graph);
             return calls < 2 ? 0 : calls;
           },
-          &propose};
+          &propose_operators};
 }
 
 }  // namespace assay::reduce

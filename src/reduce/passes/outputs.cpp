@@ -11,8 +11,8 @@ std::vector<graph::Argument> results(const graph::Graph& graph) {
   return found;
 }
 
-std::optional<Candidate> propose(const Candidate& program, std::size_t round, std::size_t index,
-                                 repro::ContentStore&) {
+std::optional<Candidate> propose_outputs(const Candidate& program, std::size_t round,
+                                         std::size_t index, repro::ContentStore&) {
   Edit edit(program);
   const std::vector<graph::Argument> all = results(edit.graph());
   std::vector<graph::Argument> kept;
@@ -33,7 +33,7 @@ Proposals passes::outputs() {
             const std::size_t count = results(*program.graph).size();
             return count < 2 ? 0 : count;
           },
-          &propose};
+          &propose_outputs};
 }
 
 }  // namespace assay::reduce

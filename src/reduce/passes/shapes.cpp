@@ -86,8 +86,8 @@ std::optional<Candidate> everywhere(const Candidate& program, std::int64_t size,
   return edit.finish(false);
 }
 
-std::optional<Candidate> propose(const Candidate& program, std::size_t round, std::size_t index,
-                                 repro::ContentStore& store) {
+std::optional<Candidate> propose_shapes(const Candidate& program, std::size_t round,
+                                        std::size_t index, repro::ContentStore& store) {
   const std::size_t step = index % kSteps;
   if (round < 2) {
     const std::int64_t size = all_sizes(program)[index / kSteps];
@@ -113,7 +113,7 @@ Proposals passes::shapes() {
             return kSteps *
                    (round < 2 ? all_sizes(program).size() : all_dimensions(program).size());
           },
-          &propose};
+          &propose_shapes};
 }
 
 }  // namespace assay::reduce

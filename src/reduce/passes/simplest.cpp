@@ -13,8 +13,8 @@ namespace {
 
 std::int64_t smallest(std::int64_t size) { return std::min<std::int64_t>(size, 1); }
 
-std::optional<Candidate> propose(const Candidate& program, std::size_t, std::size_t,
-                                 repro::ContentStore&) {
+std::optional<Candidate> propose_simplest(const Candidate& program, std::size_t, std::size_t,
+                                          repro::ContentStore&) {
   Edit edit(program);
   std::set<std::int64_t> replaced;
   bool has_changed = false;
@@ -42,6 +42,6 @@ std::optional<Candidate> propose(const Candidate& program, std::size_t, std::siz
 
 }  // namespace
 
-Proposals passes::simplest() { return {&one_round, &one_proposal, &propose}; }
+Proposals passes::simplest() { return {&one_round, &one_proposal, &propose_simplest}; }
 
 }  // namespace assay::reduce

@@ -37,8 +37,8 @@ bool make_plain(Candidate& program, std::size_t index, Property property,
 }
 
 // Rounds: all inputs, then one by one; for each property.
-std::optional<Candidate> propose(const Candidate& program, std::size_t round, std::size_t index,
-                                 repro::ContentStore& store) {
+std::optional<Candidate> propose_strides(const Candidate& program, std::size_t round,
+                                         std::size_t index, repro::ContentStore& store) {
   const auto property = static_cast<Property>(round / 2);
   Candidate simpler = program;
   simpler.values = nullptr;
@@ -57,7 +57,7 @@ Proposals passes::strides() {
           [](const Candidate& program, std::size_t round) {
             return round % 2 == 0 ? std::size_t{1} : program.inputs.size();
           },
-          &propose};
+          &propose_strides};
 }
 
 }  // namespace assay::reduce

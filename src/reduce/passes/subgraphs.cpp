@@ -91,8 +91,8 @@ void replace_call(Node& call, const Argument& results) {
   }
 }
 
-std::optional<Candidate> propose(const Candidate& program, std::size_t, std::size_t index,
-                                 repro::ContentStore&) {
+std::optional<Candidate> propose_subgraphs(const Candidate& program, std::size_t, std::size_t index,
+                                           repro::ContentStore&) {
   const Inlining inlining = all_inlinings(*program.graph)[index];
   if (lacks_attribute(*inlining.body)) return std::nullopt;
   Edit edit(program);
@@ -113,7 +113,7 @@ Proposals passes::subgraphs() {
   return {
       &one_round,
       [](const Candidate& program, std::size_t) { return all_inlinings(*program.graph).size(); },
-      &propose};
+      &propose_subgraphs};
 }
 
 }  // namespace assay::reduce

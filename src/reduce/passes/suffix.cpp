@@ -5,14 +5,14 @@ namespace assay::reduce {
 
 namespace {
 
-std::optional<Candidate> propose(const Candidate& program, std::size_t round, std::size_t,
-                                 repro::ContentStore&) {
+std::optional<Candidate> propose_suffix(const Candidate& program, std::size_t round, std::size_t,
+                                        repro::ContentStore&) {
   const auto all = atoms(*program.graph);
   return keep_atoms(program, all, 0, all.size() - (all.size() >> (round + 1)));
 }
 
 }  // namespace
 
-Proposals passes::suffix() { return {&halvings, &one_proposal, &propose}; }
+Proposals passes::suffix() { return {&halvings, &one_proposal, &propose_suffix}; }
 
 }  // namespace assay::reduce

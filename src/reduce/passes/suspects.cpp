@@ -11,8 +11,8 @@ namespace {
 // So many are tried one by one; of more, all together.
 constexpr std::size_t kFew = 4;
 
-std::optional<Candidate> propose(const Candidate& program, std::size_t round, std::size_t index,
-                                 repro::ContentStore&) {
+std::optional<Candidate> propose_suspects(const Candidate& program, std::size_t round,
+                                          std::size_t index, repro::ContentStore&) {
   const auto is_named = [&](const graph::Node* node) {
     const auto found = std::ranges::find(program.suspects, node->name());
     if (found == program.suspects.end()) return false;
@@ -34,7 +34,7 @@ Proposals passes::suspects() {
             if (round == 0) return std::size_t{program.suspects.size() > kFew ? 1U : 0U};
             return program.suspects.size() > kFew ? 0U : program.suspects.size();
           },
-          &propose};
+          &propose_suspects};
 }
 
 }  // namespace assay::reduce

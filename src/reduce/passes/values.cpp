@@ -20,8 +20,8 @@ void forget_contents(Candidate& program, std::size_t input) {
   program.storages[tensor.storage].hash.clear();
 }
 
-std::optional<Candidate> propose(const Candidate& program, std::size_t round, std::size_t index,
-                                 repro::ContentStore& store) {
+std::optional<Candidate> propose_values(const Candidate& program, std::size_t round,
+                                        std::size_t index, repro::ContentStore& store) {
   Candidate simpler = program;
   simpler.values = nullptr;
   if (round == 0) {
@@ -53,7 +53,7 @@ Proposals passes::values() {
           [](const Candidate& program, std::size_t round) {
             return round == 0 ? std::size_t{1} : program.inputs.size();
           },
-          &propose};
+          &propose_values};
 }
 
 }  // namespace assay::reduce

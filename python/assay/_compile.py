@@ -1,0 +1,192 @@
+"""``assay.compile`` and its relatives: capture ordinary Python functions and modules."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+import sysconfig
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from assay import _C
+from assay.errors import UserError
+
+
+class Unsupported(UserError):
+    """``fullgraph=True``, and something in the function cannot be part of the graph."""
+
+
+_C.capture_set_unsupported(Unsupported)
+
+
+def _skipped_files() -> list[str]:
+    # Functions of these never become graphs of their own. What user code calls is followed into
+    # them all the same.
+    standard = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
+    folders = [os.path.dirname(torch.__file__), os.path.dirname(functools.__file__)]
+    skipped = {os.path.join(folder, "") for folder in [*standard, *folders] if folder}
+    site = sysconfig.get_path("purelib")
+    # The standard library's folder holds site-packages, where users' libraries live.
+    return sorted(s for s in skipped if not site.startswith(s)) + [
+        os.path.join(folder, name)
+        for folder in {os.path.dirname(functools.__file__)}
+        for name in sorted(os.listdir(folder))
+        if name != "site-packages"
+    ]
+
+
+_C.capture_skip_files(_skipped_files())
+
+
+def default_backend() -> str:
+    """The backend of a plain ``assay.compile(fn)``."""
+    return "aot_eager"
+
+
+def _call(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    return function(*args, **kwargs)
+
+
+class CompiledModule(torch.nn.Module):
+    """A module whose calls are compiled. It shares all state with the module it was made from.
+
+    It is also an instance of that module's class, made for each one by :func:`compile`.
+    """
+
+    _orig_mod: torch.nn.Module
+    _compiled_call: Any
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return type(self)._compiled_call(*args, **kwargs)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return compile, (self._orig_mod,)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> torch.nn.Module:
+        import copy
+
+        settings = type(self)._compiled_call._assay_settings
+        return compile(copy.deepcopy(self._orig_mod, memo), **settings)
+
+
+def _compile_module(
+    module: torch.nn.Module, capture: Callable[[Callable[..., Any]], Any], settings: dict[str, Any]
+) -> torch.nn.Module:
+    kind = type(module)
+    compiled_call = capture(functools.partial(_call, module))
+    compiled_call._assay_settings = settings
+    members = {
+        "_orig_mod": module,
+        "_compiled_call": staticmethod(compiled_call),
+        "__module__": kind.__module__,
+        "__doc__": kind.__doc__,
+    }
+    wrapper = type(kind)("Compiled" + kind.__name__, (CompiledModule, kind), members)
+    made: torch.nn.Module = wrapper.__new__(wrapper)
+    made.__dict__ = module.__dict__  # parameters, hooks, flags: one state under two names
+    return made
+
+
+def compile(
+    model: Callable[..., Any] | torch.nn.Module | None = None,
+    *,
+    backend: Any = None,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    disable: bool = False,
+) -> Any:
+    """Compile a function or a module; the signature is that of ``torch.compile``.
+
+    The first call runs the function as Python does, and records the tensor operations between
+    graph breaks. Later calls for which the guards hold run the compiled graphs instead.
+
+    >>> @assay.compile
+    ... def f(x):
+    ...     return torch.relu(x) + 1
+
+    ``dynamic`` and ``mode`` are accepted; every new size is compiled for itself.
+    """
+    settings = {
+        "backend": backend,
+        "fullgraph": fullgraph,
+        "dynamic": dynamic,
+        "mode": mode,
+        "options": options,
+        "disable": disable,
+    }
+    if model is None:
+        return functools.partial(compile, **settings)
+    if not callable(model):
+        raise TypeError(f"assay.compile expects a function or a module, not {model!r}")
+    if disable:
+        return model
+    chosen = default_backend() if backend is None else backend
+
+    def capture(function: Callable[..., Any]) -> Any:
+        return _C.capture_function(function, chosen, options or {}, fullgraph, None)
+
+    if isinstance(model, torch.nn.Module):
+        return _compile_module(model, capture, settings)
+    if isinstance(model, _C.CapturedFunction):
+        model = model._function
+    if inspect.isclass(model):
+        raise TypeError(
+            f"assay.compile cannot compile the class {model.__name__}; compile an instance, or "
+            "the function that makes one"
+        )
+    target = model
+    if not inspect.isfunction(model) and not inspect.ismethod(model):
+        target = functools.partial(_call, model)
+    compiled = capture(target)
+    for name in functools.WRAPPER_ASSIGNMENTS:
+        try:
+            setattr(compiled, name, getattr(model, name))
+        except AttributeError:
+            pass
+    compiled.__wrapped__ = model
+    compiled._assay_settings = settings
+    return compiled
+
+
+def disable(function: Any = None, recursive: bool = True) -> Any:
+    """Run a function eagerly wherever it is called, and with ``recursive`` all that it calls."""
+    if function is None:
+        return functools.partial(disable, recursive=recursive)
+    if isinstance(function, torch.nn.Module):
+        function.forward = disable(function.forward, recursive)  # type: ignore[method-assign]
+        return function
+
+    @functools.wraps(function)
+    def run_eagerly(*args: Any, **kwargs: Any) -> Any:
+        if recursive:
+            return _C.capture_run_eagerly(function, *args, **kwargs)
+        return function(*args, **kwargs)
+
+    run_eagerly._assay_disable = True  # type: ignore[attr-defined]
+    return run_eagerly
+
+
+def graph_break() -> None:
+    """End the graph that is being captured here."""
+
+
+graph_break._assay_disable = True  # type: ignore[attr-defined]
+
+
+def is_compiling() -> bool:
+    """True in code that is being captured."""
+    return _C.capture_is_recording()
+
+
+def reset() -> None:
+    """Drop everything that was compiled."""
+    _C.capture_reset()
+
+
+def mark_dynamic(tensor: torch.Tensor, index: Any, **bounds: Any) -> None:
+    """Accepted, as in PyTorch; every new size is compiled for itself."""

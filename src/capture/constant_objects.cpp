@@ -1,0 +1,89 @@
+#include "capture/constant_objects.h"
+
+#include <unordered_set>
+
+#include "capture/torch_types.h"
+
+namespace assay::capture {
+
+namespace {
+
+using Types = std::unordered_set<PyTypeObject*>;
+
+PyTypeObject* type_of_attribute(PyTypeObject* type, const char* name) {
+  PyObject* found = PyDict_GetItemString(type->tp_dict, name);
+  return found == nullptr ? nullptr : Py_TYPE(found);
+}
+
+Types make_identity_types() {
+  Types types = {&PyType_Type,         &PyModule_Type,       &PyCode_Type,
+                 &PyMethodDescr_Type,  &PyClassMethodDescr_Type, &PyGetSetDescr_Type,
+                 &PyMemberDescr_Type,  &PyWrapperDescr_Type, &PyProperty_Type,
+                 &PyClassMethod_Type,  &PyStaticMethod_Type};
+  types.insert(type_of_attribute(&PyBaseObject_Type, "__init__"));
+  return types;
+}
+
+void add_types_of(Types& types, const char* expression, PyObject* globals) {
+  PyObject* list = PyRun_String(expression, Py_eval_input, globals, globals);
+  if (list == nullptr) {
+    PyErr_Print();
+    return;
+  }
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
+    types.insert(reinterpret_cast<PyTypeObject*>(PyList_GET_ITEM(list, i)));  // static types
+  }
+  Py_DECREF(list);
+}
+
+Types make_iterator_types() {
+  Types types;
+  PyObject* globals = PyDict_New();
+  PyDict_SetItemString(globals, "__builtins__", PyEval_GetBuiltins());
+  PyDict_SetItemString(globals, "itertools", PyImport_ImportModule("itertools"));
+  add_types_of(types,
+               "[type(iter([])), type(iter(())), type(iter(range(0))), type(iter(range(2**70))),"
+               " type(iter({})), type(iter({}.items())), type(iter({}.values())),"
+               " type(reversed([])), type(reversed({})), type(reversed(())), type(iter('')),"
+               " enumerate, zip, map, filter, type({}.keys()), type({}.values()),"
+               " type({}.items()), itertools.chain, itertools.count, itertools.repeat,"
+               " itertools.product, itertools.islice, itertools.accumulate, itertools.zip_longest,"
+               " itertools.starmap, itertools.permutations, itertools.combinations,"
+               " itertools.cycle, itertools.takewhile, itertools.dropwhile, itertools.pairwise,"
+               " itertools.compress, itertools.filterfalse, type(iter(set())),"
+               " itertools.combinations_with_replacement]",
+               globals);
+  Py_DECREF(globals);
+  return types;
+}
+
+}  // namespace
+
+bool is_identity_object(PyObject* object) {
+  static const Types types = make_identity_types();
+  if (types.contains(Py_TYPE(object)) || PyType_Check(object)) return true;
+  if (PyCFunction_Check(object)) {
+    // A method of an instance is a new object each time; a function of a module is not.
+    PyObject* self = PyCFunction_GET_SELF(object);
+    return self == nullptr || PyModule_Check(self) || PyType_Check(self);
+  }
+  return is_torch_enum(object);
+}
+
+bool is_builtin_iterator(PyObject* object) {
+  static const Types types = make_iterator_types();
+  return types.contains(Py_TYPE(object));
+}
+
+bool has_object_layout(PyTypeObject* type) {
+  for (; type != nullptr && type != &PyBaseObject_Type; type = type->tp_base) {
+    if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0) return false;
+    // Types of C extensions have no Python __module__ of their own kind; slots add to the size.
+    const auto* heap = reinterpret_cast<PyHeapTypeObject*>(type);
+    if (heap->ht_slots != nullptr && PyTuple_GET_SIZE(heap->ht_slots) > 0) return false;
+    if (heap->ht_module != nullptr) return false;
+  }
+  return type == &PyBaseObject_Type;
+}
+
+}  // namespace assay::capture

@@ -1,0 +1,35 @@
+/// \file Drives frames: decides for every Python frame inside a compiled function whether our loop
+/// takes it, replays the segments that fit, and records new ones. Called by the compiled function
+/// (function.cpp) and, through the hook, for every frame.
+#pragma once
+
+#include <memory>
+
+#include "capture/segment_cache.h"
+
+namespace assay::capture {
+
+/// While it lives, Python frames of this thread are captured into `cache`. Null: they are not, as
+/// in a function that is marked to run eagerly.
+class CaptureScope {
+ public:
+  explicit CaptureScope(std::shared_ptr<SegmentCache> cache);
+  ~CaptureScope();
+  CaptureScope(const CaptureScope&) = delete;
+  CaptureScope& operator=(const CaptureScope&) = delete;
+
+ private:
+  std::shared_ptr<SegmentCache> saved_;
+  bool has_hook_;
+};
+
+/// True while this thread records: what assay.is_compiling() says outside of captured code too.
+bool is_capturing();
+
+/// Ends the segment that this thread records, if it does: assay.graph_break().
+bool request_break(const char* reason);
+
+/// The class of the exception for breaks under `fullgraph`.
+void set_unsupported_class(PyObject* type);
+
+}  // namespace assay::capture

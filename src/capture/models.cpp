@@ -1,0 +1,85 @@
+#include "capture/models.h"
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "capture/constant_objects.h"
+#include "capture/models/table.h"
+#include "capture/ref.h"
+#include "capture/torch_types.h"
+
+namespace assay::capture {
+
+namespace {
+
+// The object with a dotted name: the longest prefix that is a module, then attributes. For a method
+// of a type its descriptor, not a bound method.
+Ref find_by_name(std::string_view name) {
+  std::size_t end = name.rfind('.');
+  while (end != std::string_view::npos) {
+    const std::string module_name(name.substr(0, end));
+    Ref found = Ref::steal(PyImport_ImportModule(module_name.c_str()));
+    if (!found) {
+      PyErr_Clear();
+      end = name.rfind('.', end - 1);
+      continue;
+    }
+    std::size_t start = end + 1;
+    while (found && start <= name.size()) {
+      const std::size_t dot = std::min(name.find('.', start), name.size());
+      const std::string part(name.substr(start, dot - start));
+      PyObject* in_type = nullptr;
+      if (PyType_Check(found.get())) {
+        const Ref key = Ref::steal(PyUnicode_InternFromString(part.c_str()));
+        in_type = _PyType_Lookup(reinterpret_cast<PyTypeObject*>(found.get()), key.get());
+        if (in_type != nullptr && Py_TYPE(in_type) == &PyStaticMethod_Type) in_type = nullptr;
+        if (in_type != nullptr && Py_TYPE(in_type) == &PyClassMethodDescr_Type) in_type = nullptr;
+      }
+      found = in_type != nullptr ? Ref::borrow(in_type)
+                                 : Ref::steal(PyObject_GetAttrString(found.get(), part.c_str()));
+      start = dot + 1;
+    }
+    PyErr_Clear();
+    return found;
+  }
+  return {};
+}
+
+using Models = std::unordered_map<PyObject*, Model>;
+
+Models* make_models() {
+  auto* models = new Models;  // lives as long as the process, and keeps the functions alive
+  for (const ModelTable& table : {builtin_models(), container_models(), value_models(),
+                                  library_models(), torch_models()}) {
+    for (const ModelRow& row : table) {
+      // Some names are of one version of PyTorch only.
+      if (Ref found = find_by_name(row.name)) models->emplace(found.release(), row.model);
+    }
+  }
+  return models;
+}
+
+}  // namespace
+
+Model find_model(PyObject* callable) {
+  static const Models* const models = make_models();
+  const auto found = models->find(callable);
+  return found == models->end() ? nullptr : found->second;
+}
+
+void prepare_models() {
+  find_model(Py_None);
+  find_graph_function(Py_None);
+  is_identity_object(Py_None);
+  is_builtin_iterator(Py_None);
+  module_type();
+  parameter_type();
+  buffer_type();
+}
+
+PyObject* pure_model(Recorder& recorder, Activation& a, const Call& call) {
+  return recorder.call_pure(a, call);
+}
+
+}  // namespace assay::capture

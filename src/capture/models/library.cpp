@@ -1,0 +1,156 @@
+// The standard library: functools, operator, itertools, collections, copy, contextlib.
+#include <string>
+
+#include "capture/cpython_311.h"
+#include "capture/models/table.h"
+#include "capture/torch_types.h"
+#include "opcode.h"
+
+namespace assay::capture {
+
+namespace {
+
+// operator.add(a, b) and its like are the operators.
+template <int op>
+PyObject* binary_operator(Recorder& recorder, Activation& a, const Call& call) {
+  if (call.count != 2 || call.names != nullptr) return recorder.call_watched(a, call);  // raises
+  return recorder.binary(a, op, {call.args[0], nullptr}, {call.args[1], nullptr});
+}
+
+template <int op>
+PyObject* comparison(Recorder& recorder, Activation& a, const Call& call) {
+  if (call.count != 2 || call.names != nullptr) return recorder.call_watched(a, call);
+  return recorder.compare(a, op, {call.args[0], nullptr}, {call.args[1], nullptr});
+}
+
+template <Unary op>
+PyObject* unary_operator(Recorder& recorder, Activation& a, const Call& call) {
+  if (call.count != 1) return recorder.call_watched(a, call);
+  return recorder.unary(a, op, {call.args[0], nullptr});
+}
+
+PyObject* getitem(Recorder& recorder, Activation& a, const Call& call) {
+  if (call.count != 2) return recorder.call_watched(a, call);
+  return recorder.load_item(a, {call.args[0], nullptr}, {call.args[1], nullptr});
+}
+
+PyObject* setitem(Recorder& recorder, Activation& a, const Call& call) {
+  if (call.count != 3) return recorder.call_watched(a, call);
+  const bool stored = recorder.store_item(a, {call.args[0], nullptr}, {call.args[1], nullptr},
+                                          {call.args[2], nullptr});
+  return stored ? Py_NewRef(Py_None) : nullptr;
+}
+
+PyObject* contains(Recorder& recorder, Activation& a, const Call& call) {
+  if (call.count != 2) return recorder.call_watched(a, call);
+  return recorder.contains(a, {call.args[1], nullptr}, {call.args[0], nullptr}, false);
+}
+
+PyObject* reduce(Recorder& recorder, Activation& a, const Call& call) {
+  if (call.count < 2 || call.count > 3) return recorder.call_watched(a, call);
+  const Ref iterator = Ref::steal(recorder.get_iter(a, {call.args[1], nullptr}));
+  if (!iterator) return nullptr;
+  Ref total = call.count == 3 ? Ref::borrow(call.args[2])
+                              : Ref::steal(recorder.next(a, {iterator.get(), nullptr}));
+  if (!total) {
+    if (PyErr_Occurred() == nullptr) {
+      PyErr_SetString(PyExc_TypeError, "reduce() of empty iterable with no initial value");
+    }
+    return nullptr;
+  }
+  while (true) {
+    const Ref item = Ref::steal(recorder.next(a, {iterator.get(), nullptr}));
+    if (!item) break;
+    PyObject* args[] = {nullptr, total.get(), item.get()};
+    total = Ref::steal(recorder.call_object(a, {call.args[0], args + 1, 2, nullptr}));
+    if (!total) return nullptr;
+  }
+  return PyErr_Occurred() != nullptr ? nullptr : total.release();
+}
+
+// itertools: made of iterators over known things.
+PyObject* make_itertool(Recorder& recorder, Activation& a, const Call& call) {
+  std::vector<PyObject*> args = {nullptr};
+  std::vector<Ref> kept;
+  for (std::size_t i = 0; i < call.count; ++i) {
+    PyObject* argument = call.args[i];
+    if (is_scalar(argument) || PyFunction_Check(argument)) {
+      recorder.touch(argument);
+      args.push_back(argument);
+      continue;
+    }
+    kept.push_back(Ref::steal(recorder.get_iter(a, {argument, nullptr})));
+    if (!kept.back()) return nullptr;
+    args.push_back(kept.back().get());
+  }
+  if (!recorder.is_recording()) {
+    return PyObject_Vectorcall(call.callable, args.data() + 1, call.positional(), call.names);
+  }
+  return recorder.made(
+      a, recorder.call_watched(a, {call.callable, args.data() + 1, args.size() - 1, call.names}),
+      "an iterator");
+}
+
+PyObject* repeat(Recorder& recorder, Activation& a, const Call& call) {
+  if (call.count == 0 || !recorder.touch(call.args[0])) {
+    return recorder.call_plainly(a, call, "itertools.repeat of an unknown object");
+  }
+  return recorder.made(a, recorder.call_watched(a, call), "an iterator");
+}
+
+}  // namespace
+
+ModelTable library_models() {
+  return {
+      {"operator.add", binary_operator<NB_ADD>},
+      {"operator.sub", binary_operator<NB_SUBTRACT>},
+      {"operator.mul", binary_operator<NB_MULTIPLY>},
+      {"operator.truediv", binary_operator<NB_TRUE_DIVIDE>},
+      {"operator.floordiv", binary_operator<NB_FLOOR_DIVIDE>},
+      {"operator.mod", binary_operator<NB_REMAINDER>},
+      {"operator.pow", binary_operator<NB_POWER>},
+      {"operator.matmul", binary_operator<NB_MATRIX_MULTIPLY>},
+      {"operator.and_", binary_operator<NB_AND>},
+      {"operator.or_", binary_operator<NB_OR>},
+      {"operator.xor", binary_operator<NB_XOR>},
+      {"operator.lshift", binary_operator<NB_LSHIFT>},
+      {"operator.rshift", binary_operator<NB_RSHIFT>},
+      {"operator.iadd", binary_operator<NB_INPLACE_ADD>},
+      {"operator.isub", binary_operator<NB_INPLACE_SUBTRACT>},
+      {"operator.imul", binary_operator<NB_INPLACE_MULTIPLY>},
+      {"operator.itruediv", binary_operator<NB_INPLACE_TRUE_DIVIDE>},
+      {"operator.lt", comparison<Py_LT>},
+      {"operator.le", comparison<Py_LE>},
+      {"operator.eq", comparison<Py_EQ>},
+      {"operator.ne", comparison<Py_NE>},
+      {"operator.gt", comparison<Py_GT>},
+      {"operator.ge", comparison<Py_GE>},
+      {"operator.neg", unary_operator<Unary::negative>},
+      {"operator.pos", unary_operator<Unary::positive>},
+      {"operator.invert", unary_operator<Unary::invert>},
+      {"operator.not_", unary_operator<Unary::logical_not>},
+      {"operator.getitem", getitem},
+      {"operator.setitem", setitem},
+      {"operator.contains", contains},
+      {"operator.index", pure_model},
+      {"functools.reduce", reduce},
+      {"itertools.chain", make_itertool},
+      {"itertools.count", make_itertool},
+      {"itertools.product", make_itertool},
+      {"itertools.islice", make_itertool},
+      {"itertools.accumulate", make_itertool},
+      {"itertools.zip_longest", make_itertool},
+      {"itertools.starmap", make_itertool},
+      {"itertools.permutations", make_itertool},
+      {"itertools.combinations", make_itertool},
+      {"itertools.cycle", make_itertool},
+      {"itertools.takewhile", make_itertool},
+      {"itertools.dropwhile", make_itertool},
+      {"itertools.pairwise", make_itertool},
+      {"itertools.filterfalse", make_itertool},
+      {"itertools.chain.from_iterable", make_itertool},
+      {"itertools.repeat", repeat},
+  };
+}
+
+}  // namespace assay::capture

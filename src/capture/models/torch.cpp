@@ -1,0 +1,141 @@
+// Functions of torch that are not operators: modes, questions about tensors and about the state.
+#include <string>
+
+#include "capture/models/table.h"
+#include "capture/torch_types.h"
+
+namespace assay::capture {
+
+namespace {
+
+PyObject* truth(bool value) { return Py_NewRef(value ? Py_True : Py_False); }
+
+PyObject* set_grad_enabled(Recorder& recorder, Activation& a, const Call& call) {
+  if (call.count != 1 || !PyBool_Check(call.args[0])) {
+    return recorder.call_plainly(a, call, "torch._C._set_grad_enabled with another argument");
+  }
+  return recorder.set_grad_mode(a, call.args[0] == Py_True) ? Py_NewRef(Py_None) : nullptr;
+}
+
+// Libraries choose their path by it: what is captured is being compiled.
+PyObject* is_compiling(Recorder&, Activation&, const Call&) { return truth(true); }
+
+// Follows from the global state, which is guarded, or never changes.
+PyObject* state(Recorder& recorder, Activation& a, const Call& call) {
+  for (std::size_t i = 0; i < call.count; ++i) recorder.touch(call.args[i]);
+  return recorder.made(a, recorder.call_watched(a, call), "a question about the state");
+}
+
+// Plain tensors have no __torch_function__ of their own; others end the segment elsewhere.
+PyObject* has_torch_function(Recorder& recorder, Activation& a, const Call& call) {
+  for (std::size_t i = 0; i < call.count; ++i) {
+    if (!recorder.know_all(call.args[i])) {
+      if (!recorder.touch(call.args[i])) {
+        return recorder.call_plainly(a, call, "has_torch_function() of an unknown object");
+      }
+    }
+  }
+  return recorder.call_watched(a, call);
+}
+
+// Questions about a tensor that its guards answer.
+PyObject* metadata(Recorder& recorder, Activation& a, const Call& call) {
+  for (std::size_t i = 0; i < call.count; ++i) {
+    if (is_tensor(call.args[i]) && !is_plain_tensor(call.args[i])) {
+      return recorder.call_plainly(a, call, "a question about a tensor subclass");
+    }
+    if (!recorder.know_all(call.args[i])) {
+      return recorder.call_plainly(a, call, "a question about an unknown object");
+    }
+  }
+  return recorder.made(a, recorder.call_watched(a, call), "a question about a tensor");
+}
+
+// torch.finfo, torch.iinfo, torch.device: objects that are values.
+PyObject* make_value(Recorder& recorder, Activation& a, const Call& call) {
+  for (std::size_t i = 0; i < call.count; ++i) {
+    if (!recorder.know_all(call.args[i])) {
+      return recorder.call_plainly(a, call, "a call with an unknown object");
+    }
+  }
+  PyObject* made = recorder.call_watched(a, call);
+  if (made != nullptr && recorder.is_recording() && recorder.find(made) == nullptr) {
+    recorder.is_constant(made);
+  }
+  return made;
+}
+
+PyObject* nothing(Recorder& recorder, Activation& a, const Call& call) {
+  return recorder.call_watched(a, call);
+}
+
+}  // namespace
+
+ModelTable torch_models() {
+  return {
+      {"torch._C._set_grad_enabled", set_grad_enabled},
+      {"torch.compiler.is_compiling", is_compiling},
+      {"torch.compiler.is_dynamo_compiling", is_compiling},
+      {"torch._dynamo.is_compiling", is_compiling},
+      {"torch._dynamo.external_utils.is_compiling", is_compiling},
+      {"torch._utils.is_compiling", is_compiling},
+      {"assay.is_compiling", is_compiling},
+      {"torch.is_grad_enabled", state},
+      {"torch._C.is_grad_enabled", state},
+      {"torch.is_inference_mode_enabled", state},
+      {"torch.get_default_dtype", state},
+      {"torch.is_autocast_enabled", state},
+      {"torch.is_autocast_cpu_enabled", state},
+      {"torch._C._is_any_autocast_enabled", state},
+      {"torch.get_autocast_dtype", state},
+      {"torch.get_autocast_cpu_dtype", state},
+      {"torch.is_autocast_cache_enabled", state},
+      {"torch._C._get_tracing_state", state},
+      {"torch._C._get_cudnn_enabled", state},
+      {"torch._C._is_torch_function_enabled", state},
+      {"torch._C._is_torch_function_mode_enabled", state},
+      {"torch._C._len_torch_dispatch_stack", state},
+      {"torch._C._len_torch_function_stack", state},
+      {"torch._C._functorch.peek_interpreter_stack", state},
+      {"torch._C._functorch.maybe_current_level", state},
+      {"torch.are_deterministic_algorithms_enabled", state},
+      {"torch._C._get_deterministic_algorithms", state},
+      {"torch._C._has_torch_function", has_torch_function},
+      {"torch._C._has_torch_function_unary", has_torch_function},
+      {"torch._C._has_torch_function_variadic", has_torch_function},
+      {"torch._C._log_api_usage_once", nothing},
+      {"torch._C._get_privateuse1_backend_name", state},
+      {"torch.cuda.is_available", state},
+      {"torch._C._jit_is_scripting", state},
+      {"torch.finfo", make_value},
+      {"torch.iinfo", make_value},
+      {"torch.device", make_value},
+      {"torch.Size", metadata},
+      {"torch.is_floating_point", metadata},
+      {"torch.is_complex", metadata},
+      {"torch.is_signed", metadata},
+      {"torch.numel", metadata},
+      {"torch.result_type", metadata},
+      {"torch.promote_types", metadata},
+      {"torch.can_cast", metadata},
+      {"torch.is_same_size", metadata},
+      {"torch.is_storage", metadata},
+      {"torch.Tensor.size", metadata},
+      {"torch.Tensor.dim", metadata},
+      {"torch.Tensor.ndimension", metadata},
+      {"torch.Tensor.numel", metadata},
+      {"torch.Tensor.nelement", metadata},
+      {"torch.Tensor.stride", metadata},
+      {"torch.Tensor.is_contiguous", metadata},
+      {"torch.Tensor.element_size", metadata},
+      {"torch.Tensor.is_floating_point", metadata},
+      {"torch.Tensor.is_complex", metadata},
+      {"torch.Tensor.is_signed", metadata},
+      {"torch.Tensor.get_device", metadata},
+      {"torch.Tensor.is_same_size", metadata},
+      {"torch.Tensor.is_inference", metadata},
+      {"torch.Tensor.__len__", metadata},
+  };
+}
+
+}  // namespace assay::capture

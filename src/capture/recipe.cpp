@@ -1,0 +1,214 @@
+#include "capture/recipe.h"
+
+#include <algorithm>
+
+#include "capture/cpython_311.h"
+#include "capture/torch_types.h"
+
+namespace assay::capture {
+
+namespace {
+
+class Cook {
+ public:
+  Cook(const Recipes& recipes, const GuardValues& values, std::span<const c10::IValue> outputs)
+      : recipes_(recipes), values_(values), outputs_(outputs), made_(recipes.size()) {}
+
+  std::vector<Ref> run() {
+    // What contains itself is made empty, and filled when all its parts are there.
+    std::vector<std::size_t> later;
+    for (std::size_t i = 0; i < recipes_.size(); ++i) {
+      made_[i] = make(recipes_[i]);
+      if (has_parts_before(recipes_[i], static_cast<int>(i))) {
+        fill(recipes_[i], made_[i].get());
+      } else {
+        later.push_back(i);
+      }
+    }
+    for (const std::size_t i : later) fill(recipes_[i], made_[i].get());
+    return std::move(made_);
+  }
+
+ private:
+  static bool has_parts_before(const Recipe& recipe, int index) {
+    if (recipe.attributes > index) return false;
+    return std::ranges::all_of(recipe.parts, [&](int part) { return part < index; });
+  }
+  PyObject* part(const Recipe& recipe, std::size_t index) const {
+    return made_[static_cast<std::size_t>(recipe.parts[index])].get();
+  }
+  // For parts that may be missing: -1.
+  PyObject* optional_part(const Recipe& recipe, std::size_t index) const {
+    return recipe.parts[index] < 0 ? nullptr : part(recipe, index);
+  }
+
+  static Ref checked(PyObject* object) {
+    if (object == nullptr) throw PythonError{};
+    return Ref::steal(object);
+  }
+  static void check(int result) {
+    if (result < 0) throw PythonError{};
+  }
+
+  Ref tuple_of(const Recipe& recipe, std::size_t first = 0) const {
+    const auto count = static_cast<Py_ssize_t>(recipe.parts.size() - first);
+    Ref tuple = checked(PyTuple_New(count));
+    for (Py_ssize_t i = 0; i < count; ++i) {
+      PyObject* item = part(recipe, first + static_cast<std::size_t>(i));
+      if (item == nullptr) throw PythonError{};  // contains itself: the builder does not allow it
+      PyTuple_SET_ITEM(tuple.get(), i, Py_NewRef(item));
+    }
+    return tuple;
+  }
+
+  static PyTypeObject* type_of(const Recipe& recipe) {
+    return reinterpret_cast<PyTypeObject*>(recipe.object.get());
+  }
+
+  // An empty object of `type`, a Python subclass of the builtin type `base`.
+  static Ref empty_instance(PyTypeObject* base, PyTypeObject* type) {
+    const Ref no_arguments = checked(PyTuple_New(0));
+    return checked(base->tp_new(type, no_arguments.get(), nullptr));
+  }
+
+  Ref make_tuple(const Recipe& recipe) const {
+    Ref items = tuple_of(recipe);
+    PyTypeObject* type = type_of(recipe);
+    if (type == &PyTuple_Type) return items;
+    const Ref arguments = checked(PyTuple_Pack(1, items.get()));
+    // namedtuple's __new__ takes the fields one by one; tuple's own takes the items.
+    const bool is_python_class = (type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0 &&
+                                 type->tp_new != nullptr && type->tp_base == &PyTuple_Type;
+    const newfunc create = is_python_class ? PyTuple_Type.tp_new : type->tp_new;
+    return checked(create(type, arguments.get(), nullptr));
+  }
+
+  Ref make_function(const Recipe& recipe) const {
+    const auto* like = reinterpret_cast<PyFunctionObject*>(recipe.object.get());
+    Ref made = checked(
+        PyFunction_NewWithQualName(like->func_code, like->func_globals, like->func_qualname));
+    const auto set = [](PyObject*& field, PyObject* value) {
+      Py_XINCREF(value);
+      Py_XSETREF(field, value);
+    };
+    auto* function = reinterpret_cast<PyFunctionObject*>(made.get());
+    set(function->func_name, like->func_name);
+    set(function->func_defaults, optional_part(recipe, 0));
+    set(function->func_kwdefaults, optional_part(recipe, 1));
+    set(function->func_closure, optional_part(recipe, 2));
+    set(function->func_dict, optional_part(recipe, 3));
+    set(function->func_doc, like->func_doc);
+    set(function->func_module, like->func_module);
+    return made;
+  }
+
+  Ref make_call(const Recipe& recipe) const {
+    const Ref arguments = tuple_of(recipe, 1);
+    Ref made = checked(PyObject_Call(part(recipe, 0), arguments.get(), nullptr));
+    if (recipe.object) {
+      checked(PyObject_CallMethod(made.get(), "__setstate__", "O", recipe.object.get()));
+    }
+    return made;
+  }
+
+  static Ref make_deque() {
+    static PyObject* const type = [] {
+      PyObject* module = PyImport_ImportModule("collections");
+      return module == nullptr ? nullptr : PyObject_GetAttrString(module, "deque");
+    }();
+    return checked(type == nullptr ? nullptr : PyObject_CallNoArgs(type));
+  }
+
+  Ref make(const Recipe& recipe) const {
+    switch (recipe.make) {
+      case Make::source:
+        return Ref::borrow(values_.objects[static_cast<std::size_t>(recipe.index)]);
+      case Make::constant:
+        return recipe.object;
+      case Make::output:
+        return checked(
+            wrap_tensor(outputs_[static_cast<std::size_t>(recipe.index)].toTensor()));
+      case Make::tuple:
+        return make_tuple(recipe);
+      case Make::list:
+        return type_of(recipe) == &PyList_Type ? checked(PyList_New(0))
+                                               : empty_instance(&PyList_Type, type_of(recipe));
+      case Make::dict: {
+        PyTypeObject* type = type_of(recipe);
+        if (type == &PyDict_Type) return checked(PyDict_New());
+        const bool is_ordered = PyType_IsSubtype(type, &PyODict_Type) != 0;
+        return empty_instance(is_ordered ? &PyODict_Type : &PyDict_Type, type);
+      }
+      case Make::set: {
+        if (type_of(recipe) == &PySet_Type) return checked(PySet_New(nullptr));
+        const Ref items = tuple_of(recipe);  // frozenset
+        return checked(PyFrozenSet_New(items.get()));
+      }
+      case Make::deque: {
+        const Ref items = tuple_of(recipe, 1);
+        const Ref empty = make_deque();
+        return checked(PyObject_CallFunctionObjArgs(reinterpret_cast<PyObject*>(Py_TYPE(empty.get())),
+                                                    items.get(), part(recipe, 0), nullptr));
+      }
+      case Make::slice:
+        return checked(PySlice_New(part(recipe, 0), part(recipe, 1), part(recipe, 2)));
+      case Make::cell:
+        return checked(PyCell_New(nullptr));
+      case Make::method:
+        return checked(PyMethod_New(part(recipe, 0), part(recipe, 1)));
+      case Make::builtin:
+        return checked(PyObject_GetAttr(part(recipe, 0), recipe.object.get()));
+      case Make::function:
+        return make_function(recipe);
+      case Make::instance:
+        return empty_instance(&PyBaseObject_Type, type_of(recipe));
+      case Make::call:
+        return make_call(recipe);
+    }
+    throw PythonError{};
+  }
+
+  void fill(const Recipe& recipe, PyObject* object) const {
+    const std::size_t count = recipe.parts.size();
+    switch (recipe.make) {
+      case Make::list:
+        for (std::size_t i = 0; i < count; ++i) check(PyList_Append(object, part(recipe, i)));
+        break;
+      case Make::set:
+        if (type_of(recipe) != &PySet_Type) break;
+        for (std::size_t i = 0; i < count; ++i) check(PySet_Add(object, part(recipe, i)));
+        break;
+      case Make::dict:
+        for (std::size_t i = 0; i + 1 < count; i += 2) {
+          const bool is_ordered = PyODict_Check(object) != 0;
+          check(is_ordered ? PyODict_SetItem(object, part(recipe, i), part(recipe, i + 1))
+                           : PyDict_SetItem(object, part(recipe, i), part(recipe, i + 1)));
+        }
+        break;
+      case Make::cell:
+        if (count == 1) check(PyCell_Set(object, part(recipe, 0)));
+        break;
+      default:
+        break;
+    }
+    if (recipe.attributes < 0) return;
+    PyObject* attributes = made_[static_cast<std::size_t>(recipe.attributes)].get();
+    // The dict itself, so that whoever else holds it sees the same one; it is filled by now or
+    // will be.
+    check(PyObject_GenericSetDict(object, attributes, nullptr));
+  }
+
+  const Recipes& recipes_;
+  const GuardValues& values_;
+  std::span<const c10::IValue> outputs_;
+  std::vector<Ref> made_;
+};
+
+}  // namespace
+
+std::vector<Ref> cook(const Recipes& recipes, const GuardValues& values,
+                      std::span<const c10::IValue> outputs) {
+  return Cook(recipes, values, outputs).run();
+}
+
+}  // namespace assay::capture

@@ -1,0 +1,53 @@
+/// \file Recipes: how a replay makes the objects that are alive at the end of a segment, from the
+/// graph's outputs, the objects that the guards fetched, and constants. Objects that were one object
+/// while recording are one object again. Made by recipe_builder.h, cooked by segment.cpp.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "assay/compiler.h"
+#include "capture/ref.h"
+#include "capture/segment_guards.h"
+
+namespace assay::capture {
+
+enum class Make : std::uint8_t {
+  source,     ///< What guard step `index` fetched.
+  constant,   ///< `object`.
+  output,     ///< Output `index` of the graph: a tensor.
+  tuple,      ///< Of `parts`; `object` is the type (a tuple, namedtuple or torch.return_types one).
+  list,       ///< Of `parts`; `object` is the type.
+  set,        ///< Of `parts`; `object` is the type.
+  dict,       ///< Keys and values in turn; `object` is the type.
+  deque,      ///< Of `parts`; the first is maxlen.
+  slice,      ///< Start, stop, step.
+  cell,       ///< Contents; no part: empty.
+  method,     ///< Function, receiver.
+  builtin,    ///< The attribute `object` of the only part: a bound method of a builtin type.
+  function,   ///< `object` is a function it is like; parts: defaults, kwdefaults, closure, dict.
+  instance,   ///< `object` is the type; the part, if any, is a dict of attributes.
+  call,       ///< The first part called with the others, then __setstate__(`object`) if set.
+};
+
+struct Recipe {
+  Make make = Make::constant;
+  int index = 0;
+  Ref object;
+  std::vector<int> parts;
+  /// Attributes of an instance that is also a container (a subclass of dict, say); or -1.
+  int attributes = -1;
+};
+
+/// Parts come before what is made of them, except where an object contains itself.
+using Recipes = std::vector<Recipe>;
+
+/// Makes every object, in order. Throws `PythonError` if one cannot be made.
+std::vector<Ref> cook(const Recipes& recipes, const GuardValues& values,
+                      std::span<const c10::IValue> outputs);
+
+/// A Python exception is set.
+struct PythonError {};
+
+}  // namespace assay::capture

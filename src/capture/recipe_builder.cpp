@@ -1,0 +1,462 @@
+#include "capture/recipe_builder.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+
+#include "aten/input_copies.h"
+#include "aten/operator_record.h"
+#include "capture/code_facts.h"
+#include "capture/constant_objects.h"
+#include "capture/torch_types.h"
+
+namespace assay::capture {
+
+namespace {
+
+// An object whose state is its __dict__: object.__new__ makes another one.
+bool is_plain_instance(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  return (type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0 && type->tp_itemsize == 0 &&
+         has_object_layout(type);
+}
+
+// Inputs for the compiler in the place of those that the program has changed by now: they share
+// memory as the real ones do, and require grad as these did.
+std::vector<c10::IValue> examples_as_before(const std::vector<c10::IValue>& inputs,
+                                            const std::vector<bool>& wants_grad) {
+  const at::AutoGradMode no_grad(false);
+  std::vector<aten::Value> values;
+  for (const c10::IValue& input : inputs) values.emplace_back(c10::IValue(input.toTensor().detach()));
+  std::vector<c10::IValue> examples;
+  for (aten::Value& copy : aten::copy_inputs(values)) {
+    at::Tensor tensor = copy.leaf.toTensor();
+    if (wants_grad[examples.size()]) tensor.requires_grad_();
+    examples.emplace_back(std::move(tensor));
+  }
+  return examples;
+}
+
+}  // namespace
+
+int RecipeBuilder::failed(std::string what) {
+  if (problem_.empty()) problem_ = std::move(what);
+  return kFailed;
+}
+
+int RecipeBuilder::add(Make make, PyObject* object, std::vector<int> parts, int attributes) {
+  segment_.recipes.push_back({make, 0, Ref::borrow(object), std::move(parts), attributes});
+  return static_cast<int>(segment_.recipes.size()) - 1;
+}
+
+int RecipeBuilder::constant(PyObject* object) { return add(Make::constant, object, {}); }
+
+int RecipeBuilder::from_source(Source* source) {
+  const auto [known, is_new] = sources_.try_emplace(source, 0);
+  if (is_new) {
+    known->second = add(Make::source, nullptr, {});
+    // Source ids become guard steps when the guards are there.
+    segment_.recipes.back().index = source->id;
+  }
+  return known->second;
+}
+
+PyObject* RecipeBuilder::saved_contents(PyObject* object) const {
+  for (const auto& saved : recorder_.saved_) {
+    if (saved.object == object) return saved.contents.get();
+  }
+  return nullptr;
+}
+
+int RecipeBuilder::recipe_at(PyObject* object, Source* origin) {
+  if (object == nullptr) return kNone;
+  return origin != nullptr ? from_source(origin) : recipe(object);
+}
+
+int RecipeBuilder::recipe(PyObject* object) {
+  if (is_scalar(object)) {
+    const auto [known, is_new] = made_.try_emplace(object, 0);
+    if (is_new) known->second = constant(object);
+    return known->second;
+  }
+  if (const auto known = made_.find(object); known != made_.end()) return known->second;
+  Tracked* tracked = recorder_.find(object);
+  if (tracked == nullptr) {
+    return failed(std::string("an object of type '") + Py_TYPE(object)->tp_name +
+                  "' is still in use");
+  }
+  int made = kFailed;
+  switch (tracked->kind) {
+    case Tracked::Kind::source:
+      made = from_source(tracked->source);
+      break;
+    case Tracked::Kind::constant:
+      made = constant(object);
+      break;
+    case Tracked::Kind::node: {
+      const auto known = std::ranges::find(outputs_, tracked->node);
+      const auto index = static_cast<int>(known - outputs_.begin());
+      if (known == outputs_.end()) outputs_.push_back(tracked->node);
+      made = add(Make::output, nullptr, {});
+      segment_.recipes.back().index = index;
+      break;
+    }
+    case Tracked::Kind::local:
+      if (const auto waiting = in_progress_.find(object); waiting != in_progress_.end()) {
+        if (waiting->second == kNone) waiting->second = allocate(object);
+        return waiting->second;
+      }
+      in_progress_[object] = kNone;
+      made = make_local(object);
+      in_progress_.erase(object);
+      break;
+  }
+  if (made >= 0) made_[object] = made;
+  return made;
+}
+
+bool RecipeBuilder::add_items(PyObject* const* items, Py_ssize_t count, std::vector<int>& parts) {
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    const int made = recipe(items[i]);
+    if (made < 0) return false;
+    parts.push_back(made);
+  }
+  return true;
+}
+
+int RecipeBuilder::make_function(PyObject* object) {
+  const auto* function = reinterpret_cast<PyFunctionObject*>(object);
+  std::vector<int> parts;
+  for (PyObject* part : {function->func_defaults, function->func_kwdefaults,
+                         function->func_closure, function->func_dict}) {
+    const int made = part == nullptr ? kNone : recipe(part);
+    if (made == kFailed) return kFailed;
+    parts.push_back(made);
+  }
+  return add(Make::function, object, std::move(parts));
+}
+
+int RecipeBuilder::make_iterator(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  if (type == &PyDictKeys_Type || type == &PyDictValues_Type || type == &PyDictItems_Type) {
+    const char* name = type == &PyDictKeys_Type     ? "keys"
+                       : type == &PyDictValues_Type ? "values"
+                                                    : "items";
+    const Ref mapping = Ref::steal(PyObject_GetAttrString(object, "mapping"));
+    // A read-only proxy of the dict: its referent is what was tracked.
+    const auto* view = reinterpret_cast<_PyDictViewObject*>(object);
+    const int dict = recipe(reinterpret_cast<PyObject*>(view->dv_dict));
+    if (dict < 0) return kFailed;
+    const Ref text = Ref::steal(PyUnicode_InternFromString(name));
+    const int method = add(Make::builtin, text.get(), {dict});
+    return add(Make::call, nullptr, {method});
+  }
+  PyObject* saved = saved_contents(object);
+  Ref reduced = saved != nullptr ? Ref::borrow(saved)
+                                 : Ref::steal(PyObject_CallMethod(object, "__reduce__", nullptr));
+  if (!reduced || !PyTuple_Check(reduced.get()) || PyTuple_GET_SIZE(reduced.get()) < 2) {
+    PyErr_Clear();
+    return failed(std::string("a ") + type->tp_name + " is still in use");
+  }
+  kept_.push_back(reduced);
+  std::vector<int> parts;
+  recorder_.is_constant(PyTuple_GET_ITEM(reduced.get(), 0));
+  parts.push_back(recipe(PyTuple_GET_ITEM(reduced.get(), 0)));
+  PyObject* args = PyTuple_GET_ITEM(reduced.get(), 1);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) {
+    PyObject* part = PyTuple_GET_ITEM(args, i);
+    if (!recorder_.is_local(part)) {
+      return failed(std::string("a ") + type->tp_name + " is still in use");
+    }
+    parts.push_back(recipe(part));
+  }
+  if (std::ranges::any_of(parts, [](int part) { return part < 0; })) return kFailed;
+  PyObject* state = PyTuple_GET_SIZE(reduced.get()) > 2 ? PyTuple_GET_ITEM(reduced.get(), 2)
+                                                        : nullptr;
+  if (state == Py_None) state = nullptr;
+  if (state != nullptr && !is_scalar(state)) {
+    return failed(std::string("a ") + type->tp_name + " is still in use");
+  }
+  return add(Make::call, state, std::move(parts));
+}
+
+int RecipeBuilder::allocate(PyObject* object) {
+  PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(object));
+  if (PyList_Check(object)) return add(Make::list, type, {});
+  if (PyDict_Check(object)) return add(Make::dict, type, {});
+  if (PyCell_Check(object)) return add(Make::cell, nullptr, {});
+  if (is_plain_instance(object)) return add(Make::instance, type, {});
+  return failed(std::string("an object of type '") + Py_TYPE(object)->tp_name +
+                "' contains itself");
+}
+
+int RecipeBuilder::complete(PyObject* object, Make make, std::vector<int> parts, int attributes) {
+  const int allocated = in_progress_[object];
+  if (allocated < 0) {
+    PyObject* type = make == Make::cell ? nullptr : reinterpret_cast<PyObject*>(Py_TYPE(object));
+    return add(make, type, std::move(parts), attributes);
+  }
+  Recipe& recipe = segment_.recipes[static_cast<std::size_t>(allocated)];
+  recipe.parts = std::move(parts);
+  recipe.attributes = attributes;
+  return allocated;
+}
+
+int RecipeBuilder::attributes_of(PyObject* object) {
+  PyObject* dict = recorder_.dict_of(object);
+  return dict == nullptr ? kNone : recipe(dict);
+}
+
+int RecipeBuilder::make_local(PyObject* object) {
+  PyTypeObject* type = Py_TYPE(object);
+  PyObject* type_object = reinterpret_cast<PyObject*>(type);
+  PyObject* saved = saved_contents(object);
+  std::vector<int> parts;
+  if (PyTuple_Check(object)) {
+    if (!add_items(&PyTuple_GET_ITEM(object, 0), PyTuple_GET_SIZE(object), parts)) return kFailed;
+    return add(Make::tuple, type_object, std::move(parts));
+  }
+  if (PyList_Check(object)) {
+    PyObject* contents = saved != nullptr ? saved : object;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(contents); ++i) {
+      const int part = recipe(PyList_GET_ITEM(contents, i));
+      if (part < 0) return kFailed;
+      parts.push_back(part);
+    }
+    const int attributes = type == &PyList_Type ? kNone : attributes_of(object);
+    if (attributes == kFailed) return kFailed;
+    return complete(object, Make::list, std::move(parts), attributes);
+  }
+  if (PyDict_Check(object)) {
+    Py_ssize_t position = 0;
+    PyObject* key = nullptr;
+    PyObject* value = nullptr;
+    while (PyDict_Next(saved != nullptr ? saved : object, &position, &key, &value) != 0) {
+      const int key_part = recipe(key);
+      const int value_part = key_part < 0 ? kFailed : recipe(value);
+      if (value_part < 0) return kFailed;
+      parts.push_back(key_part);
+      parts.push_back(value_part);
+    }
+    const bool is_builtin = type == &PyDict_Type || type == &PyODict_Type;
+    const int attributes = is_builtin ? kNone : attributes_of(object);
+    if (attributes == kFailed) return kFailed;
+    return complete(object, Make::dict, std::move(parts), attributes);
+  }
+  if (PyAnySet_Check(object)) {
+    const Ref items = saved != nullptr ? Ref::borrow(saved) : Ref::steal(PySequence_List(object));
+    kept_.push_back(items);
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i) {
+      const int part = recipe(PyList_GET_ITEM(items.get(), i));
+      if (part < 0) return kFailed;
+      parts.push_back(part);
+    }
+    return add(Make::set, type_object, std::move(parts));
+  }
+  if (PySlice_Check(object)) {
+    const auto* slice = reinterpret_cast<PySliceObject*>(object);
+    PyObject* bounds[] = {slice->start, slice->stop, slice->step};
+    if (!add_items(bounds, 3, parts)) return kFailed;
+    return add(Make::slice, nullptr, std::move(parts));
+  }
+  if (PyCell_Check(object)) {
+    PyObject* contents = saved != nullptr ? saved : PyCell_GET(object);
+    if (contents == Py_NotImplemented && saved != nullptr) contents = nullptr;  // it was empty
+    if (contents != nullptr) {
+      const int part = recipe(contents);
+      if (part < 0) return kFailed;
+      parts.push_back(part);
+    }
+    return complete(object, Make::cell, std::move(parts), kNone);
+  }
+  if (PyMethod_Check(object)) {
+    PyObject* pair[] = {PyMethod_GET_FUNCTION(object), PyMethod_GET_SELF(object)};
+    if (!add_items(pair, 2, parts)) return kFailed;
+    return add(Make::method, nullptr, std::move(parts));
+  }
+  if (PyFunction_Check(object)) return make_function(object);
+  if (PyCFunction_Check(object)) {
+    const int self = recipe(PyCFunction_GET_SELF(object));
+    if (self < 0) return kFailed;
+    const Ref name = Ref::steal(PyUnicode_InternFromString(
+        reinterpret_cast<PyCFunctionObject*>(object)->m_ml->ml_name));
+    return add(Make::builtin, name.get(), {self});
+  }
+  if (type == &PyRange_Type || is_device(object)) return constant(object);
+  if (is_builtin_iterator(object)) return make_iterator(object);
+  if (is_plain_instance(object)) {
+    const int attributes = attributes_of(object);
+    if (attributes == kFailed) return kFailed;
+    return complete(object, Make::instance, {}, attributes);
+  }
+  return failed(std::string("an object of type '") + type->tp_name + "' is still in use");
+}
+
+bool RecipeBuilder::build_slots() {
+  Activation& root = *recorder_.root_;
+  const std::vector<bool>& live = live_locals(root.code, segment_.end);
+  const auto variables = static_cast<std::size_t>(root.code->co_nlocalsplus);
+  const auto count = static_cast<std::size_t>(root.top - root.locals);
+  segment_.stack_depth = root.stack_depth();
+  for (std::size_t i = 0; i < count; ++i) {
+    PyObject* now = root.locals[i];
+    Source* origin = root.origins[i];
+    PyObject* before = i < recorder_.initial_slots_.size() ? recorder_.initial_slots_[i] : nullptr;
+    const bool existed = i < recorder_.initial_slots_.size();
+    if (existed && now == before &&
+        (now == nullptr || !is_scalar(now) || origin == recorder_.initial_origins_[i])) {
+      // A source object that stayed where it was; anything else here has been replaced by itself.
+      Tracked* tracked = now == nullptr ? nullptr : recorder_.find(now);
+      if (now == nullptr || is_scalar(now) || (tracked != nullptr && tracked->source != nullptr)) {
+        continue;
+      }
+    }
+    if (i < variables && !live[i]) {
+      if (now != nullptr || before != nullptr) {
+        segment_.slots.push_back({static_cast<int>(i), kNone});
+      }
+      continue;
+    }
+    const int made = recipe_at(now, origin);
+    if (made == kFailed) return false;
+    segment_.slots.push_back({static_cast<int>(i), made});
+  }
+  return true;
+}
+
+bool RecipeBuilder::build_effects() {
+  for (const auto& effect : recorder_.effects_) {
+    Effect made{effect.kind, kNone, kNone, kNone};
+    for (const auto& [object, place] :
+         {std::pair{&effect.target, &made.target}, std::pair{&effect.key, &made.key},
+          std::pair{&effect.value, &made.value}}) {
+      if (!*object) continue;
+      *place = recipe(object->get());
+      if (*place == kFailed) return false;
+    }
+    segment_.effects.push_back(made);
+  }
+  if (recorder_.grad_mode_ != recorder_.initial_grad_mode_) {
+    Effect mode{Effect::Kind::set_grad_mode, kNone, kNone, kNone};
+    mode.value = constant(recorder_.grad_mode_ ? Py_True : Py_False);
+    segment_.effects.push_back(mode);
+  }
+  return true;
+}
+
+bool RecipeBuilder::build(bool is_return) {
+  if (is_return) {
+    Activation& root = *recorder_.root_;
+    PyObject* value = root.top[-1];
+    segment_.result = recipe_at(value, root.origins[root.top - 1 - root.locals]);
+    if (segment_.result == kFailed) return false;
+  } else {
+    if (recorder_.handling_ > 0) {
+      failed("an exception is being handled");
+      return false;
+    }
+    if (!build_slots()) return false;
+  }
+  return build_effects();
+}
+
+std::vector<std::vector<const Source*>> RecipeBuilder::distinct_groups() const {
+  std::vector<std::vector<const Source*>> groups;
+  std::vector<const Source*> tensors;
+  for (const auto& input : recorder_.inputs_) {
+    if (input.tensor.defined()) tensors.push_back(input.source);
+  }
+  if (tensors.size() > 1) groups.push_back(std::move(tensors));
+  for (auto& [object, tracked] : recorder_.tracked_) {
+    if (!tracked.is_mutated || tracked.kind != Tracked::Kind::source) continue;
+    std::vector<const Source*> group = {tracked.source};
+    for (auto& [other, its] : recorder_.tracked_) {
+      if (other != object && its.kind == Tracked::Kind::source && its.is_touched &&
+          Py_TYPE(other) == Py_TYPE(object)) {
+        group.push_back(its.source);
+      }
+    }
+    // Only the changed one must differ from the others; a group says all differ, which is stricter
+    // and holds of the objects that were seen.
+    if (group.size() > 1) groups.push_back(std::move(group));
+  }
+  for (const auto& [left, right] : recorder_.distinct_) groups.push_back({left, right});
+  return groups;
+}
+
+// A graph that sets grad mode starts with it on, whatever it is outside, and leaves it as it was:
+// a compiler decides by the mode at the start what it differentiates.
+void RecipeBuilder::keep_grad_mode(graph::Graph& graph) {
+  constexpr const char* kSetGradMode = "torch._C._set_grad_enabled";
+  const bool sets_mode = std::ranges::any_of(
+      graph.nodes(), [&](const graph::Node& node) { return node.calls(kSetGradMode); });
+  if (!sets_mode) return;
+  segment_.runs_with_grad = true;
+  if (!recorder_.initial_grad_mode_) {
+    for (graph::Node& node : graph.nodes()) {
+      if (node.op() == graph::Op::placeholder) continue;
+      const graph::Graph::InsertBefore before(graph, node);
+      graph.call_function(kSetGradMode, {false});
+      break;
+    }
+  }
+  if (!recorder_.grad_mode_) graph.call_function(kSetGradMode, {true});
+}
+
+std::vector<c10::IValue> RecipeBuilder::finish_graph() {
+  graph::Graph& graph = *recorder_.graph_;
+  std::vector<c10::IValue> examples;
+  keep_grad_mode(graph);
+  std::vector<graph::Argument> results(outputs_.begin(), outputs_.end());
+  graph.set_output(graph::Tuple{std::move(results)});
+  // Items that nobody took of results with many.
+  for (auto node = recorder_.nodes_.rbegin(); node != recorder_.nodes_.rend(); ++node) {
+    if ((*node)->calls("operator.getitem") && (*node)->users().empty()) graph.erase(**node);
+  }
+  std::vector<const Source*> input_sources;
+  std::vector<bool> wants_grad;
+  for (const auto& input : recorder_.inputs_) {
+    if (input.placeholder->users().empty()) {
+      graph.erase(*input.placeholder);
+      continue;
+    }
+    input_sources.push_back(input.source);
+    const at::Tensor& tensor = input.tensor;
+    const bool is_mutated = (!tensor.is_inference() && tensor._version() != input.version) ||
+                            tensor.requires_grad() != input.requires_grad;
+    segment_.mutates_inputs = segment_.mutates_inputs || is_mutated;
+    examples.emplace_back(tensor);
+    wants_grad.push_back(input.requires_grad);
+  }
+  if (segment_.mutates_inputs) {
+    segment_.sharing.emplace(examples);
+    examples = examples_as_before(examples, wants_grad);
+  }
+  segment_.is_random = std::ranges::any_of(graph.nodes(), [](const graph::Node& node) {
+    return node.is_call() && aten::operator_record(node).is_random;
+  });
+  std::vector<bool> needed(recorder_.sources_.size());
+  for (const Source* source : input_sources) needed[static_cast<std::size_t>(source->id)] = true;
+  for (const Recipe& made : segment_.recipes) {
+    if (made.make == Make::source) needed[static_cast<std::size_t>(made.index)] = true;
+  }
+  segment_.guards = std::make_unique<SegmentGuards>(
+      recorder_.sources_, needed, distinct_groups(), std::move(recorder_.lookups_),
+      recorder_.state_, recorder_.root_->frame->f_globals);
+  std::vector<const Source*> by_id;
+  for (const Source& source : recorder_.sources_.all()) by_id.push_back(&source);
+  for (Recipe& made : segment_.recipes) {
+    if (made.make == Make::source) {
+      made.index = segment_.guards->step_of(*by_id[static_cast<std::size_t>(made.index)]);
+    }
+  }
+  for (const Source* source : input_sources) {
+    segment_.inputs.push_back({segment_.guards->step_of(*source)});
+  }
+  const bool has_calls = std::ranges::any_of(
+      graph.nodes(), [](const graph::Node& node) { return node.is_call(); });
+  if (has_calls) segment_.graph = recorder_.graph_;
+  return examples;
+}
+
+}  // namespace assay::capture

@@ -1,0 +1,561 @@
+// Names, cells and attributes. Attribute access follows the MRO by hand, so that properties,
+// __getattr__ and descriptors are inlined or modelled, and never run unseen.
+#include <algorithm>
+#include <string>
+
+#include "capture/constant_objects.h"
+#include "capture/cpython_311.h"
+#include "capture/models.h"
+#include "capture/recorder.h"
+#include "capture/torch_types.h"
+
+namespace assay::capture {
+
+namespace {
+
+PyObject* interned(const char* text) { return PyUnicode_InternFromString(text); }
+
+bool is_data_descriptor(PyObject* object) { return Py_TYPE(object)->tp_descr_set != nullptr; }
+
+}  // namespace
+
+// ---- Dicts: globals, module and instance attributes ----
+
+PyObject* Recorder::dict_of(PyObject* object) {
+  PyObject* dict = PyObject_GenericGetDict(object, nullptr);
+  if (dict == nullptr) {
+    PyErr_Clear();
+    return nullptr;
+  }
+  Py_DECREF(dict);  // the object keeps it
+  if (tracked_.find(dict) != nullptr) return dict;
+  Tracked* owner = tracked_.find(object);
+  if (owner == nullptr) return nullptr;
+  if (owner->source != nullptr) {
+    Source* source = sources_.get(Access::dict, owner->source, nullptr);
+    Tracked& tracked = tracked_.add(dict, Tracked::Kind::source);
+    tracked.source = source;
+    tracked.is_touched = true;
+  } else {
+    tracked_.add(dict, Tracked::Kind::local).is_known = true;
+  }
+  return dict;
+}
+
+PyObject* Recorder::read_item(PyObject* dict, PyObject* key) {
+  PyObject* value = PyDict_GetItemWithError(dict, key);
+  if (value == nullptr && PyErr_Occurred() != nullptr) return nullptr;
+  Tracked* tracked = tracked_.find(dict);
+  if (tracked == nullptr || tracked->source == nullptr || tracked->is_known) return value;
+  if (!tracked->known_keys) tracked->known_keys = Ref::steal(PySet_New(nullptr));
+  const int is_known = PySet_Contains(tracked->known_keys.get(), key);
+  if (is_known != 0) return value;
+  PySet_Add(tracked->known_keys.get(), key);
+  Source* source = sources_.get(Access::item, tracked->source, key);
+  if (value == nullptr) {
+    source->checks.absent = true;
+  } else {
+    arrived(value, source);
+  }
+  return value;
+}
+
+void Recorder::changed_item(PyObject* dict, PyObject* key, PyObject* value) {
+  Tracked* tracked = tracked_.find(dict);
+  tracked->is_mutated = true;
+  if (tracked->source == nullptr) return;
+  if (!tracked->known_keys) tracked->known_keys = Ref::steal(PySet_New(nullptr));
+  PySet_Add(tracked->known_keys.get(), key);
+  effects_.push_back({value == nullptr ? Effect::Kind::delete_item : Effect::Kind::set_item,
+                      Ref::borrow(dict), Ref::borrow(key), Ref::borrow(value)});
+}
+
+// ---- Globals and cells ----
+
+PyObject* Recorder::load_global(Activation& a, PyObject* name) {
+  if (!is_recording()) return Operations::load_global(a, name);
+  PyObject* globals = a.frame->f_globals;
+  PyObject* builtins = a.frame->f_builtins;
+  if (!PyDict_CheckExact(globals) || !PyDict_CheckExact(builtins)) {
+    if (!stop(a, "the function's globals are not a dict")) return nullptr;
+    return Operations::load_global(a, name);
+  }
+  is_constant(globals);
+  PyObject* found = read_item(globals, name);
+  if (found == nullptr && PyErr_Occurred() == nullptr) {
+    is_constant(builtins);
+    found = read_item(builtins, name);
+  }
+  if (found == nullptr) return Operations::load_global(a, name);  // raises
+  return Py_NewRef(found);
+}
+
+PyObject* Recorder::load_name(Activation& a, PyObject* name) {
+  if (is_recording() && !stop(a, "the code of a class or module")) return nullptr;
+  return Operations::load_name(a, name);
+}
+
+bool Recorder::store_global(Activation& a, PyObject* name, Operand value) {
+  if (!is_recording()) return Operations::store_global(a, name, value);
+  read(value);
+  is_constant(a.frame->f_globals);
+  if (!Operations::store_global(a, name, value)) return false;
+  changed_item(a.frame->f_globals, name, value.object);
+  return true;
+}
+
+bool Recorder::delete_global(Activation& a, PyObject* name) {
+  if (!is_recording()) return Operations::delete_global(a, name);
+  is_constant(a.frame->f_globals);
+  read_item(a.frame->f_globals, name);
+  if (!Operations::delete_global(a, name)) return false;
+  changed_item(a.frame->f_globals, name, nullptr);
+  return true;
+}
+
+PyObject* Recorder::load_cell(Activation& a, PyObject* cell, int index) {
+  if (!is_recording()) return Operations::load_cell(a, cell, index);
+  Tracked* tracked = tracked_.find(cell);
+  if (tracked == nullptr) {
+    if (!stop(a, "a variable of an enclosing function that is not known")) return nullptr;
+    return Operations::load_cell(a, cell, index);
+  }
+  PyObject* contents = PyCell_GET(cell);
+  if (tracked->source != nullptr && !tracked->is_known) {
+    touch(cell);
+    tracked->is_known = true;
+    Source* source = sources_.get(Access::contents, tracked->source, nullptr);
+    if (contents == nullptr) {
+      source->checks.absent = true;
+    } else {
+      arrived(contents, source);
+    }
+  }
+  return Operations::load_cell(a, cell, index);
+}
+
+bool Recorder::store_cell(Activation& a, PyObject* cell, Operand value) {
+  if (!is_recording()) return Operations::store_cell(a, cell, value);
+  read(value);
+  Tracked* tracked = tracked_.find(cell);
+  if (tracked == nullptr) {
+    if (!stop(a, "a variable of an enclosing function that is not known")) return false;
+    return Operations::store_cell(a, cell, value);
+  }
+  if (tracked->source == nullptr) {
+    save_for_rollback(cell);
+  } else {
+    touch(cell);
+    tracked->is_known = tracked->is_mutated = true;
+    effects_.push_back(
+        {Effect::Kind::set_contents, Ref::borrow(cell), Ref(), Ref::borrow(value.object)});
+  }
+  return Operations::store_cell(a, cell, value);
+}
+
+bool Recorder::delete_cell(Activation& a, PyObject* cell, int index) {
+  if (is_recording() && !stop(a, "del of a variable that an inner function uses")) return false;
+  return Operations::delete_cell(a, cell, index);
+}
+
+PyObject* Recorder::make_cell(Activation& a, Operand value) {
+  if (!is_recording()) return Operations::make_cell(a, value);
+  read(value);
+  PyObject* cell = Operations::make_cell(a, value);
+  if (cell != nullptr) tracked_.add(cell, Tracked::Kind::local).is_known = true;
+  return cell;
+}
+
+void Recorder::copied_free_variables(Activation& a, PyObject* function) {
+  if (!is_recording()) return;
+  PyObject* closure = reinterpret_cast<PyFunctionObject*>(function)->func_closure;
+  if (closure == nullptr) return;
+  Tracked* tracked = tracked_.find(function);
+  Source* owner = nullptr;
+  if (tracked != nullptr && tracked->source != nullptr) {
+    owner = tracked->source;
+  } else if (tracked == nullptr && &a == root_) {
+    owner = sources_.get(Access::function, nullptr, nullptr);
+  } else if (tracked == nullptr) {
+    is_constant(function);
+    owner = tracked_.find(function)->source;
+  } else {
+    return;  // made in this segment: so were its cells, or they are known by other ways
+  }
+  PyObject* names = a.code->co_localsplusnames;
+  const Py_ssize_t first = PyTuple_GET_SIZE(names) - PyTuple_GET_SIZE(closure);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(closure); ++i) {
+    Source* source = sources_.get(Access::closure, owner, nullptr, i);
+    source->name = to_string(PyTuple_GET_ITEM(names, first + i));
+    arrived(PyTuple_GET_ITEM(closure, i), source);
+  }
+}
+
+void Recorder::loaded_constant(Activation&, PyObject* constant) {
+  if (!is_recording() || is_scalar(constant)) return;
+  is_constant(constant);
+  if (PyTuple_Check(constant)) know_contents(constant);
+}
+
+// ---- Reading attributes ----
+
+PyObject* Recorder::load_attr(Activation& a, Operand owner, PyObject* name) {
+  if (!is_recording()) return Operations::load_attr(a, owner, name);
+  read(owner);
+  return get_attribute(a, owner.object, name);
+}
+
+PyObject* Recorder::load_method(Activation& a, Operand owner, PyObject* name, bool& is_method) {
+  if (!is_recording()) return Operations::load_method(a, owner, name, is_method);
+  read(owner);
+  PyObject* object = owner.object;
+  is_method = false;
+  PyTypeObject* type = Py_TYPE(object);
+  const bool is_plain = type->tp_getattro == PyObject_GenericGetAttr || is_tensor(object);
+  if (is_plain && touch(object)) {
+    PyObject* found = lookup_on_type(type, name);
+    if (found != nullptr && PyType_HasFeature(Py_TYPE(found), Py_TPFLAGS_METHOD_DESCRIPTOR)) {
+      PyObject* dict = is_scalar(object) ? nullptr : dict_of(object);
+      if (dict == nullptr || read_item(dict, name) == nullptr) {
+        is_constant(found);
+        is_method = true;
+        return Py_NewRef(found);
+      }
+    }
+  }
+  return get_attribute(a, object, name);
+}
+
+PyObject* Recorder::get_attribute(Activation& a, PyObject* object, PyObject* name) {
+  if (is_scalar(object)) {
+    PyObject* found = PyObject_GetAttr(object, name);
+    if (found != nullptr && PyCFunction_Check(found) && tracked_.find(found) == nullptr) {
+      tracked_.add(found, Tracked::Kind::local).is_known = true;
+      return found;
+    }
+    return made(a, found, "an attribute");
+  }
+  const auto plainly = [&](const std::string& why) -> PyObject* {
+    if (!stop(a, why)) return nullptr;
+    return PyObject_GetAttr(object, name);
+  };
+  if (!touch(object)) {
+    return plainly(std::string("an attribute of an object that is not known (") +
+                   Py_TYPE(object)->tp_name + ")");
+  }
+  if (is_tensor(object)) return tensor_attribute(a, object, name);
+  if (PyModule_CheckExact(object)) return module_attribute(a, object, name);
+  if (PyType_Check(object)) return type_attribute(a, object, name);
+  return instance_attribute(a, object, name);
+}
+
+PyObject* Recorder::module_attribute(Activation& a, PyObject* module, PyObject* name) {
+  PyObject* dict = PyModule_GetDict(module);
+  if (tracked_.find(dict) == nullptr) is_constant(dict);
+  PyObject* found = read_item(dict, name);
+  if (found != nullptr) return Py_NewRef(found);
+  if (PyErr_Occurred() != nullptr) return nullptr;
+  // __name__ and the like, or the module's __getattr__ (lazy imports).
+  PyObject* result = PyObject_GetAttr(module, name);
+  if (result != nullptr && !is_scalar(result) && !is_identity_object(result)) {
+    if (!stop(a, "a module's __getattr__")) {
+      Py_DECREF(result);
+      return nullptr;
+    }
+  }
+  return result;
+}
+
+PyObject* Recorder::type_attribute(Activation& a, PyObject* type, PyObject* name) {
+  auto* owner = reinterpret_cast<PyTypeObject*>(type);
+  PyTypeObject* meta = Py_TYPE(type);
+  const bool has_own_getattr = meta->tp_getattro != PyType_Type.tp_getattro;
+  PyObject* on_meta = lookup_on_type(meta, name);
+  PyObject* found = lookup_on_type(owner, name);
+  const bool is_special = on_meta != nullptr && is_data_descriptor(on_meta);
+  if (found != nullptr && !has_own_getattr && !is_special) {
+    PyTypeObject* kind = Py_TYPE(found);
+    if (kind->tp_descr_get == nullptr) {
+      // A plain value in a class.
+      if (!is_scalar(found) && tracked_.find(found) == nullptr) {
+        Tracked& tracked = tracked_.add(found, Tracked::Kind::source);
+        tracked.source = sources_.constant(found);
+      }
+      return Py_NewRef(found);
+    }
+    if (PyFunction_Check(found) || kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type ||
+        kind == &PyProperty_Type || kind == &PyMemberDescr_Type || kind == &PyGetSetDescr_Type) {
+      is_constant(found);
+      return Py_NewRef(found);
+    }
+    if (kind == &PyStaticMethod_Type || kind == &PyClassMethod_Type ||
+        kind == &PyClassMethodDescr_Type) {
+      return bind_descriptor(a, found, nullptr, type, name);
+    }
+  }
+  // type's own getsets (__name__, __mro__, __dict__, ...) and metaclasses.
+  PyObject* result = PyObject_GetAttr(type, name);
+  if (result == nullptr || is_scalar(result) || is_identity_object(result)) return result;
+  if (PyTuple_CheckExact(result)) {
+    is_constant(result);
+    know_contents(result);
+    return result;
+  }
+  if (PyMethod_Check(result)) {
+    is_constant(PyMethod_GET_FUNCTION(result));
+    is_constant(PyMethod_GET_SELF(result));
+  }
+  // Members of an Enum are found by its metaclass; they do not change.
+  if (Py_TYPE(result) == owner) {
+    if (tracked_.find(result) == nullptr) {
+      Tracked& tracked = tracked_.add(result, Tracked::Kind::constant);
+      tracked.source = sources_.constant(result);
+      tracked.is_touched = true;
+    }
+    return result;
+  }
+  return made(a, result, "an attribute of a class");
+}
+
+PyObject* Recorder::bind_descriptor(Activation& a, PyObject* descriptor, PyObject* object,
+                                    PyObject* type, PyObject* name) {
+  PyTypeObject* kind = Py_TYPE(descriptor);
+  if (PyFunction_Check(descriptor) && object != nullptr) {
+    is_constant(descriptor);
+    PyObject* method = PyMethod_New(descriptor, object);
+    if (method != nullptr) tracked_.add(method, Tracked::Kind::local).is_known = true;
+    return method;
+  }
+  if (kind == &PyStaticMethod_Type || kind == &PyClassMethod_Type) {
+    PyObject* function = kind->tp_descr_get(descriptor, object, type);
+    if (function == nullptr) return nullptr;
+    if (PyMethod_Check(function)) {
+      is_constant(PyMethod_GET_FUNCTION(function));
+      is_constant(PyMethod_GET_SELF(function));
+      tracked_.add(function, Tracked::Kind::local).is_known = true;
+    } else {
+      is_constant(function);
+    }
+    return function;
+  }
+  if (kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type ||
+      kind == &PyClassMethodDescr_Type) {
+    PyObject* bound = kind->tp_descr_get(descriptor, object, type);
+    if (bound == nullptr) return nullptr;
+    if (tracked_.find(bound) == nullptr) tracked_.add(bound, Tracked::Kind::local).is_known = true;
+    return bound;
+  }
+  if (kind == &PyProperty_Type && object != nullptr) {
+    PyObject* getter = PyObject_GetAttrString(descriptor, "fget");
+    if (getter == nullptr || getter == Py_None) {
+      Py_XDECREF(getter);
+      return PyObject_GetAttr(object, name);
+    }
+    is_constant(getter);
+    PyObject* args[] = {nullptr, object};
+    PyObject* result = call_object(a, {getter, args + 1, 1, nullptr});
+    Py_DECREF(getter);
+    return result;
+  }
+  // A descriptor written in Python: cached_property and its like.
+  static PyObject* const get_name = interned("__get__");
+  PyObject* get = lookup_on_type(kind, get_name);
+  if (get != nullptr && PyFunction_Check(get)) {
+    is_constant(descriptor);
+    is_constant(get);
+    PyObject* args[] = {nullptr, descriptor, object == nullptr ? Py_None : object, type};
+    return call_object(a, {get, args + 1, 3, nullptr});
+  }
+  if (!stop(a, "a descriptor of type '" + std::string(kind->tp_name) + "' is not modelled")) {
+    return nullptr;
+  }
+  return PyObject_GetAttr(object == nullptr ? type : object, name);
+}
+
+PyObject* Recorder::module_getattr(PyObject* module, PyObject* name, bool& found) {
+  static PyObject* const tables[] = {interned("_parameters"), interned("_buffers"),
+                                     interned("_modules")};
+  found = false;
+  PyObject* dict = dict_of(module);
+  if (dict == nullptr) return nullptr;
+  for (PyObject* table_name : tables) {
+    PyObject* table = read_item(dict, table_name);
+    if (table == nullptr || !PyDict_CheckExact(table)) continue;
+    touch(table);
+    PyObject* value = read_item(table, name);
+    if (value == nullptr) continue;
+    found = true;
+    return value;
+  }
+  return nullptr;
+}
+
+PyObject* Recorder::bind_found(Activation& a, PyObject* found, PyObject* object, PyObject* type,
+                               PyObject* name) {
+  if (Py_TYPE(found)->tp_descr_get != nullptr) {
+    if (object == nullptr && (PyFunction_Check(found) || Py_TYPE(found) == &PyMethodDescr_Type ||
+                              Py_TYPE(found) == &PyWrapperDescr_Type)) {
+      is_constant(found);
+      return Py_NewRef(found);
+    }
+    return bind_descriptor(a, found, object, type, name);
+  }
+  if (!is_scalar(found) && tracked_.find(found) == nullptr) {
+    Tracked& tracked = tracked_.add(found, Tracked::Kind::source);
+    tracked.source = sources_.constant(found);
+  }
+  return Py_NewRef(found);
+}
+
+PyObject* Recorder::read_member(Activation& a, PyObject* object, PyObject* descriptor,
+                                PyObject* name) {
+  PyObject* found = PyObject_GetAttr(object, name);
+  const Member member{object, descriptor};
+  if (std::ranges::find(known_members_, member) != known_members_.end()) return found;
+  known_members_.push_back(member);
+  Source* source = sources_.get(Access::member, tracked_.find(object)->source, descriptor);
+  if (found == nullptr) {
+    source->checks.absent = true;  // an unset slot: AttributeError
+    return nullptr;
+  }
+  if (!arrived(found, source)) return made(a, found, "an attribute");
+  return found;
+}
+
+bool Recorder::write_member(Activation& a, PyObject* object, PyObject* descriptor, PyObject* name,
+                            PyObject* value) {
+  if (tracked_.find(object)->source == nullptr || value == nullptr) {
+    // Objects with slots cannot be made again; see has_object_layout.
+    if (!stop(a, "a slot of an object is set")) return false;
+    return PyObject_GenericSetAttr(object, name, value) == 0;
+  }
+  known_members_.push_back({object, descriptor});
+  tracked_.find(object)->is_mutated = true;
+  if (PyObject_GenericSetAttr(object, name, value) < 0) return false;
+  is_constant(descriptor);
+  effects_.push_back({Effect::Kind::set_member, Ref::borrow(object), Ref::borrow(descriptor),
+                      Ref::borrow(value)});
+  return true;
+}
+
+PyObject* Recorder::instance_attribute(Activation& a, PyObject* object, PyObject* name) {
+  static PyObject* const getattribute = interned("__getattribute__");
+  static PyObject* const object_getattribute =
+      PyDict_GetItem(PyBaseObject_Type.tp_dict, getattribute);
+  PyTypeObject* type = Py_TYPE(object);
+  if (type->tp_getattro != PyObject_GenericGetAttr) {
+    PyObject* custom = lookup_on_type(type, getattribute);
+    if (custom != nullptr && PyFunction_Check(custom)) {
+      is_constant(custom);
+      PyObject* args[] = {nullptr, object, name};
+      return call_object(a, {custom, args + 1, 2, nullptr});
+    }
+    if (PyMethod_Check(object) || Py_TYPE(object) == &PySuper_Type) {
+      return special_attribute(*this, a, object, name);
+    }
+    if (custom != object_getattribute) {
+      if (!stop(a, std::string("attributes of '") + type->tp_name + "' objects are not modelled")) {
+        return nullptr;
+      }
+      return PyObject_GetAttr(object, name);
+    }
+  }
+  return generic_attribute(a, object, name);
+}
+
+PyObject* Recorder::generic_attribute(Activation& a, PyObject* object, PyObject* name) {
+  static PyObject* const getattr = interned("__getattr__");
+  static PyObject* const module_getattr_function = [] {
+    return _PyType_Lookup(module_type(), getattr);
+  }();
+  const auto plainly = [&](const std::string& why) -> PyObject* {
+    if (!stop(a, why)) return nullptr;
+    return PyObject_GetAttr(object, name);
+  };
+  PyTypeObject* type = Py_TYPE(object);
+  if (PyFunction_Check(object) || PyCFunction_Check(object)) {
+    return special_attribute(*this, a, object, name);
+  }
+  PyObject* descriptor = lookup_on_type(type, name);
+  PyObject* type_object = reinterpret_cast<PyObject*>(type);
+  if (descriptor != nullptr && is_data_descriptor(descriptor)) {
+    PyTypeObject* kind = Py_TYPE(descriptor);
+    if (kind == &PyGetSetDescr_Type || kind == &PyMemberDescr_Type) {
+      return special_attribute(*this, a, object, name);
+    }
+    return bind_descriptor(a, descriptor, object, type_object, name);
+  }
+  if (PyObject* dict = dict_of(object)) {
+    PyObject* found = read_item(dict, name);
+    if (found != nullptr) return Py_NewRef(found);
+    if (PyErr_Occurred() != nullptr) return nullptr;
+  }
+  if (descriptor != nullptr) {
+    if (Py_TYPE(descriptor)->tp_descr_get != nullptr) {
+      return bind_descriptor(a, descriptor, object, type_object, name);
+    }
+    if (!is_scalar(descriptor) && tracked_.find(descriptor) == nullptr) {
+      Tracked& tracked = tracked_.add(descriptor, Tracked::Kind::source);
+      tracked.source = sources_.constant(descriptor);
+    }
+    return Py_NewRef(descriptor);
+  }
+  PyObject* fallback = lookup_on_type(type, getattr);
+  if (fallback == nullptr) return PyObject_GetAttr(object, name);  // raises AttributeError
+  if (fallback == module_getattr_function) {
+    bool found = false;
+    PyObject* value = module_getattr(object, name, found);
+    if (found) return Py_NewRef(value);
+    if (PyErr_Occurred() != nullptr) return nullptr;
+    return PyObject_GetAttr(object, name);  // raises, by reading what was guarded
+  }
+  if (!PyFunction_Check(fallback)) return plainly("__getattr__ is not a Python function");
+  is_constant(fallback);
+  PyObject* args[] = {nullptr, object, name};
+  return call_object(a, {fallback, args + 1, 2, nullptr});
+}
+
+// ---- Writing attributes ----
+
+bool Recorder::store_attr(Activation& a, Operand owner, PyObject* name, Operand value) {
+  if (!is_recording()) return Operations::store_attr(a, owner, name, value);
+  read(owner);
+  read(value);
+  return set_attribute(a, owner.object, name, value.object);
+}
+
+bool Recorder::delete_attr(Activation& a, Operand owner, PyObject* name) {
+  if (!is_recording()) return Operations::delete_attr(a, owner, name);
+  read(owner);
+  return set_attribute(a, owner.object, name, nullptr);
+}
+
+bool Recorder::set_attribute(Activation& a, PyObject* object, PyObject* name, PyObject* value) {
+  static PyObject* const setattr = interned("__setattr__");
+  static PyObject* const delattr = interned("__delattr__");
+  const auto plainly = [&](const std::string& why) {
+    if (!stop(a, why)) return false;
+    return PyObject_SetAttr(object, name, value) == 0;
+  };
+  if (!touch(object)) return plainly("an attribute of an object that is not known is set");
+  PyTypeObject* type = Py_TYPE(object);
+  if (is_scalar(object)) return PyObject_SetAttr(object, name, value) == 0;  // raises
+  if (PyType_Check(object) || PyModule_Check(object) || is_tensor(object)) {
+    return set_special_attribute(*this, a, object, name, value);
+  }
+  if (value != nullptr && !touch(value)) return plainly("an unknown object is stored");
+  if (type->tp_setattro != PyObject_GenericSetAttr) {
+    PyObject* custom = lookup_on_type(type, value == nullptr ? delattr : setattr);
+    if (custom != nullptr && PyFunction_Check(custom)) {
+      is_constant(custom);
+      PyObject* args[] = {nullptr, object, name, value};
+      PyObject* result =
+          call_object(a, {custom, args + 1, value == nullptr ? 2U : 3U, nullptr});
+      Py_XDECREF(result);
+      return result != nullptr;
+    }
+  }
+  return set_plain_attribute(*this, a, object, name, value);
+}
+
+}  // namespace assay::capture

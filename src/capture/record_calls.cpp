@@ -1,0 +1,505 @@
+// Calls: Python functions are followed, tensor functions become nodes, builtins have models, and
+// everything else ends the segment.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "capture/code_facts.h"
+#include "capture/constant_objects.h"
+#include "capture/cpython_311.h"
+#include "capture/function.h"
+#include "capture/models.h"
+#include "capture/recorder.h"
+#include "capture/torch_types.h"
+
+namespace assay::capture {
+
+namespace {
+
+std::string name_of(PyObject* callable) {
+  const Ref name = Ref::steal(PyObject_GetAttrString(callable, "__qualname__"));
+  if (!name || !PyUnicode_Check(name.get())) {
+    PyErr_Clear();
+    return std::string("an object of type '") + Py_TYPE(callable)->tp_name + "'";
+  }
+  const Ref module = Ref::steal(PyObject_GetAttrString(callable, "__module__"));
+  PyErr_Clear();
+  const bool has_module = module && PyUnicode_Check(module.get());
+  return "'" + (has_module ? to_string(module.get()) + "." : std::string()) +
+         to_string(name.get()) + "'";
+}
+
+PyObject* vectorcall(const Call& call) {
+  return PyObject_Vectorcall(call.callable, call.args, call.positional(), call.names);
+}
+
+bool is_disabled(PyObject* function) {
+  PyObject* dict = reinterpret_cast<PyFunctionObject*>(function)->func_dict;
+  if (dict == nullptr) return false;
+  static PyObject* const names[] = {PyUnicode_InternFromString("_assay_disable"),
+                                    PyUnicode_InternFromString("_torchdynamo_disable")};
+  for (PyObject* name : names) {
+    PyObject* found = PyDict_GetItem(dict, name);
+    if (found != nullptr && found != Py_None && found != Py_False) return true;
+  }
+  return false;
+}
+
+bool is_partial(PyObject* object) {
+  static PyTypeObject* const type = [] {
+    const Ref module = Ref::steal(PyImport_ImportModule("functools"));
+    return reinterpret_cast<PyTypeObject*>(PyObject_GetAttrString(module.get(), "partial"));
+  }();
+  return Py_TYPE(object) == type;
+}
+
+// The call of a bound method as a call of its function.
+struct WithReceiver {
+  WithReceiver(PyObject* function, PyObject* self, const Call& call) {
+    args_.reserve(call.count + 2);
+    args_ = {nullptr, self};
+    args_.insert(args_.end(), call.args, call.args + call.count);
+    made = {function, args_.data() + 1, call.count + 1, call.names};
+  }
+  Call made;
+
+ private:
+  std::vector<PyObject*> args_;
+};
+
+}  // namespace
+
+PyObject* Recorder::call(Activation& a, const CallOperands& operands) {
+  if (!is_recording()) return Operations::call(a, operands);
+  for (std::size_t i = 0; i < operands.count; ++i) {
+    read({operands.args[i], operands.origins[i]});
+  }
+  return call_object(a, {operands.callable.object, operands.args, operands.count, operands.names});
+}
+
+PyObject* Recorder::call_ex(Activation& a, Operand callable, Operand args, Operand kwargs) {
+  if (!is_recording()) return Operations::call_ex(a, callable, args, kwargs);
+  const auto plainly = [&](const char* why) -> PyObject* {
+    if (!stop(a, why)) return nullptr;
+    return Operations::call_ex(a, callable, args, kwargs);
+  };
+  std::vector<PyObject*> all = {nullptr};
+  Ref items;
+  if ((PyTuple_CheckExact(args.object) || PyList_CheckExact(args.object) ||
+       Py_TYPE(args.object) == size_type())) {
+    if (!know_contents(args.object)) return plainly("* of a container that is not known");
+    items = Ref::borrow(args.object);
+  } else {
+    items = Ref::steal(PyList_New(0));
+    tracked_.add(items.get(), Tracked::Kind::local).is_known = true;
+    if (!list_extend(a, items.get(), args)) return nullptr;
+    if (!is_recording()) {
+      const Operand list{items.get(), nullptr};
+      return Operations::call_ex(a, callable, list, kwargs);
+    }
+  }
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
+    all.push_back(PySequence_Fast_GET_ITEM(items.get(), i));
+  }
+  Ref names;
+  if (kwargs.object != nullptr) {
+    if (!PyDict_Check(kwargs.object) || !know_contents(kwargs.object)) {
+      return plainly("** of an object that is not a known dict");
+    }
+    const Ref keys = Ref::steal(PyDict_Keys(kwargs.object));
+    names = Ref::steal(PyList_AsTuple(keys.get()));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names.get()); ++i) {
+      PyObject* key = PyTuple_GET_ITEM(names.get(), i);
+      if (!PyUnicode_CheckExact(key)) return plainly("keywords must be strings");
+      all.push_back(PyDict_GetItem(kwargs.object, key));
+    }
+    if (PyTuple_GET_SIZE(names.get()) == 0) names = Ref();
+  }
+  return call_object(a, {callable.object, all.data() + 1, all.size() - 1, names.get()});
+}
+
+PyObject* Recorder::call_plainly(Activation& a, const Call& call, std::string reason) {
+  if (!stop(a, std::move(reason))) return nullptr;
+  return vectorcall(call);
+}
+
+PyObject* Recorder::call_watched(Activation& a, const Call& call) {
+  const std::size_t before = unexplained();
+  return watched(a, before, vectorcall(call));
+}
+
+PyObject* Recorder::call_pure(Activation& a, const Call& call) {
+  for (std::size_t i = 0; i < call.count; ++i) {
+    if (!know_all(call.args[i])) {
+      return call_plainly(a, call, "a call of " + name_of(call.callable) +
+                                       " with an object that is not modelled");
+    }
+  }
+  return made(a, call_watched(a, call), "a call");
+}
+
+PyObject* Recorder::call_object(Activation& a, const Call& call, Source* const* origins) {
+  PyObject* callable = call.callable;
+  if (!is_recording()) return vectorcall(call);
+  if (!touch(callable)) {
+    if (!is_identity_object(callable)) {
+      return call_plainly(a, call, "a call of " + name_of(callable) + ", which is not known");
+    }
+    is_constant(callable);
+  }
+  if (const Model model = find_model(callable)) {
+    guard_identity(callable);
+    return model(*this, a, call);
+  }
+  if (PyMethod_Check(callable)) {
+    PyObject* function = PyMethod_GET_FUNCTION(callable);
+    PyObject* self = PyMethod_GET_SELF(callable);
+    const Tracked* tracked = tracked_.find(callable);
+    if (tracked->source != nullptr) {
+      arrived(function, sources_.get(Access::callee, tracked->source, nullptr));
+      arrived(self, sources_.get(Access::receiver, tracked->source, nullptr));
+    }
+    const WithReceiver with(function, self, call);
+    return call_object(a, with.made);
+  }
+  if (const GraphFunction* known = find_graph_function(callable)) {
+    guard_identity(callable);
+    return call_tensor_function(a, known->target, known->is_method, call);
+  }
+  if (PyFunction_Check(callable)) return call_function(a, call, origins);
+  if (PyType_Check(callable)) return call_type(a, call);
+  if (PyCFunction_Check(callable) || Py_TYPE(callable) == &_PyMethodWrapper_Type) {
+    return call_builtin(a, call);
+  }
+  return call_instance(a, call);
+}
+
+PyObject* Recorder::call_function(Activation& a, const Call& call, Source* const*) {
+  auto* function = reinterpret_cast<PyFunctionObject*>(call.callable);
+  auto* code = reinterpret_cast<PyCodeObject*>(function->func_code);
+  if (is_disabled(call.callable)) {
+    return call_plainly(a, call, name_of(call.callable) + " is marked to be run eagerly");
+  }
+  if ((code->co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR)) != 0) {
+    return call_plainly(a, call, name_of(call.callable) + " is asynchronous");
+  }
+  Tracked* tracked = tracked_.find(call.callable);
+  if (tracked->source != nullptr && !tracked->source->checks.function) {
+    const auto or_none = [](PyObject* value) { return value == nullptr ? Py_None : value; };
+    tracked->source->checks.function = Ref::steal(
+        PyTuple_Pack(4, function->func_code, or_none(function->func_defaults),
+                     or_none(function->func_kwdefaults), function->func_globals));
+    // The defaults are these very objects as long as the tuple is.
+    const auto fixed = [&](PyObject* value) {
+      if (is_scalar(value) || tracked_.find(value) != nullptr) return;
+      tracked_.add(value, Tracked::Kind::source).source = sources_.constant(value);
+    };
+    if (function->func_defaults != nullptr) {
+      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(function->func_defaults); ++i) {
+        fixed(PyTuple_GET_ITEM(function->func_defaults, i));
+      }
+    }
+    if (function->func_kwdefaults != nullptr) {
+      is_constant(function->func_kwdefaults);
+      Py_ssize_t position = 0;
+      PyObject* key = nullptr;
+      PyObject* value = nullptr;
+      while (PyDict_Next(function->func_kwdefaults, &position, &key, &value) != 0) {
+        read_item(function->func_kwdefaults, key);
+      }
+    }
+  }
+  PyObject* result = vectorcall(call);
+  if (result == nullptr || !is_recording()) return result;
+  if ((code->co_flags & CO_GENERATOR) != 0 && tracked_.find(result) == nullptr) {
+    tracked_.add(result, Tracked::Kind::local).is_known = true;
+  }
+  return result;
+}
+
+PyObject* Recorder::call_builtin(Activation& a, const Call& call) {
+  PyObject* callable = call.callable;
+  const Ref self = Ref::steal(PyObject_GetAttrString(callable, "__self__"));
+  const Ref name = Ref::steal(PyObject_GetAttrString(callable, "__name__"));
+  PyErr_Clear();
+  if (self && name && self.get() != Py_None && !PyModule_Check(self.get())) {
+    // A bound method of a builtin type: call what it was bound from.
+    PyObject* found = PyType_Check(self.get())
+                          ? lookup_on_type(reinterpret_cast<PyTypeObject*>(self.get()), name.get())
+                          : lookup_on_type(Py_TYPE(self.get()), name.get());
+    if (found != nullptr && found != callable &&
+        (Py_TYPE(found) == &PyMethodDescr_Type || Py_TYPE(found) == &PyWrapperDescr_Type ||
+         PyFunction_Check(found)) &&
+        !PyType_Check(self.get())) {
+      is_constant(found);
+      const WithReceiver with(found, self.get(), call);
+      if (find_model(found) != nullptr || find_graph_function(found) != nullptr) {
+        return call_object(a, with.made);
+      }
+    }
+  }
+  return call_plainly(a, call, "a call of " + name_of(callable) + ", which is not modelled");
+}
+
+PyObject* Recorder::call_type(Activation& a, const Call& call) {
+  static PyObject* const call_name = PyUnicode_InternFromString("__call__");
+  static PyObject* const new_name = PyUnicode_InternFromString("__new__");
+  static PyObject* const init_name = PyUnicode_InternFromString("__init__");
+  static PyObject* const del_name = PyUnicode_InternFromString("__del__");
+  auto* type = reinterpret_cast<PyTypeObject*>(call.callable);
+  PyObject* meta_call = lookup_on_type(Py_TYPE(call.callable), call_name);
+  if (meta_call != nullptr && PyFunction_Check(meta_call)) {
+    is_constant(meta_call);
+    const WithReceiver with(meta_call, call.callable, call);
+    return call_object(a, with.made);
+  }
+  if (PyType_IsSubtype(type, module_type()) != 0) {
+    return call_plainly(a, call, "a module is created");
+  }
+  PyObject* found_new = lookup_on_type(type, new_name);
+  PyObject* found_init = lookup_on_type(type, init_name);
+  const bool is_exception = PyType_HasFeature(type, Py_TPFLAGS_BASE_EXC_SUBCLASS) != 0;
+  const bool is_python_class = (type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0 &&
+                               reinterpret_cast<PyHeapTypeObject*>(type)->ht_module == nullptr;
+  const newfunc create = type->tp_new;
+  const bool has_known_new =
+      is_exception || (found_new != nullptr && Py_TYPE(found_new) == &PyStaticMethod_Type) ||
+      create == PyBaseObject_Type.tp_new || create == PyDict_Type.tp_new ||
+      create == PyODict_Type.tp_new || create == PyTuple_Type.tp_new ||
+      create == PyList_Type.tp_new;
+  if ((!is_python_class && !is_exception) || !has_known_new ||
+      lookup_on_type(type, del_name) != nullptr) {
+    return call_plainly(a, call, "an object of type '" + std::string(type->tp_name) +
+                                     "' is created, which is not modelled");
+  }
+  if (found_init != nullptr && PyFunction_Check(found_init)) is_constant(found_init);
+  for (std::size_t i = 0; i < call.count; ++i) touch(call.args[i]);
+  const std::size_t depth = creating_.size();
+  creating_.push_back(type);
+  const std::size_t before = unexplained();
+  PyObject* result = watched(a, before, vectorcall(call));
+  creating_.resize(std::min(depth, creating_.size()));  // shorter if a new segment began meanwhile
+  if (result == nullptr || !is_recording() || is_scalar(result)) return result;
+  if (tracked_.find(result) == nullptr) {
+    tracked_.add(result, Tracked::Kind::local).is_known = true;
+  }
+  return result;
+}
+
+PyObject* Recorder::call_instance(Activation& a, const Call& call) {
+  static PyObject* const call_name = PyUnicode_InternFromString("__call__");
+  PyObject* callable = call.callable;
+  if (PyObject* function = function_of(callable)) {
+    // A compiled function in a compiled function: followed like any other.
+    Tracked* tracked = tracked_.find(callable);
+    if (tracked->source != nullptr) tracked->source->checks.identical = Ref::borrow(callable);
+    is_constant(function);
+    return call_object(a, {function, call.args, call.count, call.names});
+  }
+  if (is_partial(callable)) return call_partial(a, call);
+  PyObject* found = lookup_on_type(Py_TYPE(callable), call_name);
+  if (found != nullptr && PyFunction_Check(found)) {
+    is_constant(found);
+    const WithReceiver with(found, callable, call);
+    return call_object(a, with.made);
+  }
+  return call_plainly(a, call, "a call of " + name_of(callable) + ", which is not modelled");
+}
+
+PyObject* Recorder::call_partial(Activation& a, const Call& call) {
+  // A partial does not change: being the same object says all.
+  Tracked* tracked = tracked_.find(call.callable);
+  if (tracked->kind == Tracked::Kind::source) {
+    tracked->source->checks.identical = Ref::borrow(call.callable);
+    tracked->kind = Tracked::Kind::constant;
+  }
+  const Ref function = Ref::steal(PyObject_GetAttrString(call.callable, "func"));
+  const Ref args = Ref::steal(PyObject_GetAttrString(call.callable, "args"));
+  const Ref keywords = Ref::steal(PyObject_GetAttrString(call.callable, "keywords"));
+  if (!function || !args || !keywords) return nullptr;
+  const auto fixed = [&](PyObject* object) {
+    if (is_scalar(object) || tracked_.find(object) != nullptr) return;
+    if (is_identity_object(object)) {
+      is_constant(object);
+    } else {
+      tracked_.add(object, Tracked::Kind::source).source = sources_.constant(object);
+    }
+  };
+  fixed(function.get());
+  std::vector<PyObject*> all = {nullptr};
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args.get()); ++i) {
+    fixed(PyTuple_GET_ITEM(args.get(), i));
+    all.push_back(PyTuple_GET_ITEM(args.get(), i));
+  }
+  const std::size_t positional = call.positional();
+  all.insert(all.end(), call.args, call.args + positional);
+  const Ref merged = Ref::steal(PyDict_Copy(keywords.get()));
+  for (std::size_t i = positional; i < call.count; ++i) {
+    PyDict_SetItem(merged.get(),
+                   PyTuple_GET_ITEM(call.names, static_cast<Py_ssize_t>(i - positional)),
+                   call.args[i]);
+  }
+  Py_ssize_t position = 0;
+  PyObject* key = nullptr;
+  PyObject* value = nullptr;
+  while (PyDict_Next(merged.get(), &position, &key, &value) != 0) {
+    fixed(value);
+    all.push_back(value);
+  }
+  const Ref keys = Ref::steal(PyDict_Keys(merged.get()));
+  const Ref names = Ref::steal(PyList_AsTuple(keys.get()));
+  return call_object(a, {function.get(), all.data() + 1, all.size() - 1,
+                         PyTuple_GET_SIZE(names.get()) == 0 ? nullptr : names.get()});
+}
+
+PyObject* Recorder::make_function(Activation& a, PyObject* code, PyObject* defaults,
+                                  PyObject* kwdefaults, PyObject* annotations, PyObject* closure) {
+  PyObject* made_function =
+      Operations::make_function(a, code, defaults, kwdefaults, annotations, closure);
+  if (is_recording() && made_function != nullptr) {
+    tracked_.add(made_function, Tracked::Kind::local).is_known = true;
+  }
+  return made_function;
+}
+
+// ---- Context managers and exceptions ----
+
+PyObject* Recorder::before_with(Activation& a, Operand manager, PyObject** exit) {
+  if (!is_recording()) return Operations::before_with(a, manager, exit);
+  static PyObject* const enter_name = PyUnicode_InternFromString("__enter__");
+  static PyObject* const exit_name = PyUnicode_InternFromString("__exit__");
+  PyObject* object = manager.object;
+  PyObject* enter_function = nullptr;
+  PyObject* exit_function = nullptr;
+  if (touch(object) && !is_scalar(object)) {
+    enter_function = lookup_on_type(Py_TYPE(object), enter_name);
+    exit_function = lookup_on_type(Py_TYPE(object), exit_name);
+  }
+  if (enter_function == nullptr || exit_function == nullptr ||
+      !PyFunction_Check(enter_function) || !PyFunction_Check(exit_function)) {
+    if (!stop(a, std::string("a with block of an object of type '") + Py_TYPE(object)->tp_name +
+                     "', which is not modelled")) {
+      return nullptr;
+    }
+    return Operations::before_with(a, manager, exit);
+  }
+  is_constant(enter_function);
+  is_constant(exit_function);
+  PyObject* bound = PyMethod_New(exit_function, object);
+  if (bound == nullptr) return nullptr;
+  tracked_.add(bound, Tracked::Kind::local).is_known = true;
+  PyObject* args[] = {nullptr, object};
+  PyObject* result = call_object(a, {enter_function, args + 1, 1, nullptr});
+  if (result == nullptr) {
+    Py_DECREF(bound);
+    return nullptr;
+  }
+  *exit = bound;
+  return result;
+}
+
+PyObject* Recorder::with_except_start(Activation& a, PyObject* exit, PyObject* exception) {
+  if (!is_recording()) return Operations::with_except_start(a, exit, exception);
+  const Ref traceback = Ref::steal(PyException_GetTraceback(exception));
+  PyObject* args[] = {nullptr, reinterpret_cast<PyObject*>(Py_TYPE(exception)), exception,
+                      traceback ? traceback.get() : Py_None};
+  is_constant(args[1]);
+  for (PyObject* object : {exception, args[3]}) {
+    if (!is_scalar(object) && tracked_.find(object) == nullptr) {
+      tracked_.add(object, Tracked::Kind::local);
+    }
+  }
+  return call_object(a, {exit, args + 1, 3, nullptr});
+}
+
+void Recorder::raise(Activation& a, Operand exception, Operand cause) {
+  if (is_recording()) {
+    read(exception);
+    if (exception.object != nullptr) touch(exception.object);
+    // A class is instantiated by raise: its __init__ may be Python code.
+    if (exception.object != nullptr && PyExceptionClass_Check(exception.object)) {
+      PyObject* no_args[] = {nullptr};
+      const Ref instance =
+          Ref::steal(call_object(a, {exception.object, no_args + 1, 0, nullptr}));
+      if (!instance) return;
+      Operations::raise(a, {instance.get(), nullptr}, cause);
+      return;
+    }
+  }
+  Operations::raise(a, exception, cause);
+}
+
+int Recorder::exception_matches(Activation& a, PyObject* exception, Operand type) {
+  if (is_recording()) know_all(type.object);
+  return Operations::exception_matches(a, exception, type);
+}
+
+void Recorder::handling(Activation& a, PyObject* exception) {
+  if (!is_recording()) return;
+  if (tracked_.find(exception) == nullptr) tracked_.add(exception, Tracked::Kind::local);
+  if (&a == root_) ++handling_;
+}
+
+// ---- The rest ----
+
+PyObject* Recorder::import_name(Activation& a, PyObject* name, Operand from_list, Operand level) {
+  if (is_recording()) {
+    PyObject* modules = PyImport_GetModuleDict();
+    if (PyDict_GetItem(modules, name) == nullptr &&
+        !stop(a, "an import of a module that is not loaded")) {
+      return nullptr;
+    }
+  }
+  PyObject* module = Operations::import_name(a, name, from_list, level);
+  if (is_recording() && module != nullptr) is_constant(module);
+  return module;
+}
+
+PyObject* Recorder::import_from(Activation& a, Operand module, PyObject* name) {
+  if (!is_recording() || !PyModule_Check(module.object)) {
+    return Operations::import_from(a, module, name);
+  }
+  PyObject* found = get_attribute(a, module.object, name);
+  if (found != nullptr || PyErr_ExceptionMatches(PyExc_AttributeError) == 0) return found;
+  PyErr_Clear();
+  PyObject* imported = Operations::import_from(a, module, name);
+  if (is_recording() && imported != nullptr) is_constant(imported);
+  return imported;
+}
+
+PyObject* Recorder::match_keys(Activation& a, Operand subject, Operand keys) {
+  if (is_recording()) {
+    read(subject);
+    if (!PyDict_CheckExact(subject.object) || !know_contents(subject.object)) {
+      if (!stop(a, "a match on a mapping that is not modelled")) return nullptr;
+    }
+  }
+  PyObject* result = Operations::match_keys(a, subject, keys);
+  return is_recording() ? made(a, result, "a match") : result;
+}
+
+PyObject* Recorder::match_class(Activation& a, Operand subject, Operand type, int count,
+                                PyObject* names) {
+  if (is_recording()) {
+    read(subject);
+    const bool is_simple = is_scalar(subject.object) ||
+                           (touch(subject.object) && count == 0 && PyTuple_GET_SIZE(names) == 0);
+    if (!is_simple && !stop(a, "a match on a class that is not modelled")) return nullptr;
+  }
+  PyObject* result = Operations::match_class(a, subject, type, count, names);
+  return is_recording() ? made(a, result, "a match") : result;
+}
+
+bool Recorder::matches_kind(Activation& a, Operand subject, unsigned long type_flag) {
+  if (is_recording()) {
+    read(subject);
+    touch(subject.object);
+  }
+  return Operations::matches_kind(a, subject, type_flag);
+}
+
+void Recorder::unusual(Activation& a, const char* what) {
+  if (is_recording()) stop(a, std::string("the instruction ") + what + " is not modelled");
+}
+
+}  // namespace assay::capture

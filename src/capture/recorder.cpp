@@ -1,0 +1,379 @@
+#include "capture/recorder.h"
+
+#include <ATen/core/grad_mode.h>
+
+#include "capture/code_facts.h"
+#include "capture/constant_objects.h"
+#include "capture/recipe_builder.h"
+#include "capture/torch_types.h"
+#include "opcode.h"
+
+namespace assay::capture {
+
+// ---- Life of a segment ----
+
+void Recorder::begin(Activation& root) {
+  root_ = &root;
+  start_ = root.instruction;
+  handling_ = 0;
+  after_pop_except_ = false;
+  creating_.clear();
+  sources_ = SourceTree();
+  tracked_.clear();
+  lookups_.clear();
+  looked_up_.clear();
+  effects_.clear();
+  saved_.clear();
+  known_members_.clear();
+  distinct_.clear();
+  expected_operators_ = watch_.count();
+  nodes_.clear();
+  inputs_.clear();
+  inlined_.clear();
+  entered_at_.clear();
+  stacks_ = graph::StackTable();
+  graph_ = std::make_shared<graph::Graph>("GraphModule");
+  state_ = guards::GlobalState::current();
+  grad_mode_ = initial_grad_mode_ = state_.grad_mode;
+  add_slots(root);
+  watch_.forget();
+  watch_.start();
+  checkpoint(root);
+}
+
+void Recorder::add_slots(Activation& root) {
+  const auto count = static_cast<std::size_t>(root.top - root.locals);
+  const auto variables = static_cast<std::size_t>(root.code->co_nlocalsplus);
+  const std::vector<bool>& live = live_locals(root.code, root.instruction);
+  initial_slots_.assign(root.locals, root.top);
+  initial_origins_.assign(count, nullptr);
+  for (std::size_t i = 0; i < count; ++i) {
+    root.origins[i] = nullptr;
+    PyObject* object = root.locals[i];
+    const std::string name = i < variables
+                                 ? to_string(PyTuple_GET_ITEM(root.code->co_localsplusnames,
+                                                              static_cast<Py_ssize_t>(i)))
+                                 : "stack" + std::to_string(i - variables);
+    Source* source = sources_.slot(static_cast<Py_ssize_t>(i), name);
+    if (object == nullptr) {
+      if (i >= variables || live[i]) source->checks.absent = true;
+    } else if (is_scalar(object)) {
+      root.origins[i] = initial_origins_[i] = source;
+    } else {
+      arrived(object, source);
+    }
+  }
+}
+
+void Recorder::checkpoint(Activation& root) {
+  if (after_pop_except_ && handling_ > 0) --handling_;
+  after_pop_except_ = instruction_at(root.code, root.instruction).opcode == POP_EXCEPT;
+  checkpoint_ = {tracked_.order(), sources_.size(), lookups_.size(),
+                 effects_.size(),  nodes_.size(),   distinct_.size(), grad_mode_};
+  saved_.clear();
+}
+
+void Recorder::roll_back() {
+  while (nodes_.size() > checkpoint_.nodes) {
+    graph_->erase(*nodes_.back());
+    nodes_.pop_back();
+  }
+  tracked_.truncate(checkpoint_.tracked);
+  while (!inputs_.empty() &&
+         inputs_.back().source->id >= static_cast<int>(checkpoint_.sources)) {
+    graph_->erase(*inputs_.back().placeholder);
+    inputs_.pop_back();
+  }
+  sources_.truncate(checkpoint_.sources);
+  lookups_.resize(checkpoint_.lookups);
+  effects_.resize(checkpoint_.effects);
+  distinct_.resize(checkpoint_.distinct);
+  grad_mode_ = checkpoint_.grad_mode;
+}
+
+void Recorder::abandon() {
+  watch_.stop();
+  root_ = nullptr;
+  inlined_.clear();
+  tracked_.clear();
+  effects_.clear();
+  saved_.clear();
+  inputs_.clear();
+  nodes_.clear();
+  lookups_.clear();
+  graph_ = nullptr;
+  sources_ = SourceTree();
+}
+
+bool Recorder::finish_with_return(Activation& root) {
+  return end_segment(root.instruction, true, {});
+}
+
+bool Recorder::stop(Activation& a, std::string reason, bool is_break) {
+  if (!is_recording()) return true;
+  BreakReason described = describe_break(a, std::move(reason));
+  described.is_break = is_break;
+  roll_back();
+  return end_segment(root_->instruction, false, std::move(described));
+}
+
+BreakReason Recorder::describe_break(const Activation& a, std::string reason) const {
+  const CodeLine place = line_of(a.code, a.instruction);
+  return {std::move(reason), place.file, place.line, place.function, place.text, true};
+}
+
+bool Recorder::end_segment(int end, bool is_return, BreakReason reason) {
+  watch_.stop();
+  Activation& root = *root_;
+  const int start = start_;
+  auto segment = std::make_unique<Segment>();
+  segment->end = end;
+  segment->reason = std::move(reason);
+  std::vector<c10::IValue> examples;
+  {
+    RecipeBuilder builder(*this, *segment);
+    if (builder.build(is_return)) {
+      examples = builder.finish_graph();
+    } else {
+      if (segment->reason.reason.empty()) segment->reason = describe_break(root, builder.problem());
+      segment->guards = nullptr;
+    }
+  }
+  // The backend runs with nothing recorded and nothing kept alive by the recorder.
+  abandon();
+  return sink_.finished(root, start, std::move(segment), std::move(examples));
+}
+
+void Recorder::enter(Activation& inlined) {
+  inlined_.push_back(&inlined);
+  entered_at_.push_back(tracked_.order());
+  // CPython has made these two for the frame.
+  const PyCodeObject* code = inlined.code;
+  int next = code->co_argcount + code->co_kwonlyargcount;
+  for (const int flag : {CO_VARARGS, CO_VARKEYWORDS}) {
+    if ((code->co_flags & flag) == 0) continue;
+    PyObject* made_object = inlined.locals[next++];
+    if (made_object != nullptr && !is_scalar(made_object) && !PyCell_Check(made_object) &&
+        tracked_.find(made_object) == nullptr) {
+      tracked_.add(made_object, Tracked::Kind::local).is_known = true;
+    }
+  }
+  // `self` of an __init__ that type.__call__ calls has not been seen before.
+  if (creating_.empty()) return;
+  PyObject* self = inlined.code->co_argcount > 0 ? inlined.locals[0] : nullptr;
+  if (self != nullptr && Py_TYPE(self) == creating_.back() && tracked_.find(self) == nullptr) {
+    tracked_.add(self, Tracked::Kind::local).is_known = true;
+  }
+}
+
+void Recorder::leave(Activation& inlined) {
+  if (inlined_.empty() || inlined_.back() != &inlined) return;  // the segment ended meanwhile
+  inlined_.pop_back();
+  tracked_.sweep(entered_at_.back());
+  entered_at_.pop_back();
+}
+
+graph::StackTrace Recorder::user_stack() const {
+  std::vector<graph::StackFrame> frames;
+  const auto add = [&](const Activation& a) {
+    if (is_library_code(a.code) && &a != root_) return;  // the user's own lines
+    const CodeLine place = line_of(a.code, a.instruction);
+    frames.push_back({place.file, place.line, place.function, place.text});
+  };
+  add(*root_);
+  for (const Activation* inlined : inlined_) add(*inlined);
+  return frames;
+}
+
+// ---- Tracking ----
+
+void Recorder::is_constant(PyObject* object) {
+  if (is_scalar(object) || tracked_.find(object) != nullptr) return;
+  Tracked& tracked = tracked_.add(object, Tracked::Kind::constant);
+  tracked.source = sources_.constant(object);
+  tracked.is_touched = true;
+}
+
+void Recorder::guard_identity(PyObject* object) {
+  Tracked* tracked = tracked_.find(object);
+  if (tracked == nullptr || tracked->kind != Tracked::Kind::source) return;
+  tracked->source->checks.identical = Ref::borrow(object);
+  tracked->kind = Tracked::Kind::constant;
+  tracked->is_touched = true;
+}
+
+bool Recorder::arrived(PyObject* object, Source* source) {
+  if (is_scalar(object)) {
+    source->checks.value = Ref::borrow(object);
+    return true;
+  }
+  Tracked* known = tracked_.find(object);
+  if (known == nullptr) {
+    Tracked& tracked = tracked_.add(object, Tracked::Kind::source);
+    tracked.source = source;
+    return true;
+  }
+  if (known->source == source) return true;
+  if (known->kind == Tracked::Kind::constant) {
+    source->checks.identical = Ref::borrow(object);
+    return true;
+  }
+  if (known->kind != Tracked::Kind::source) return false;  // made here, found outside
+  if (source->id > known->source->id) {
+    source->checks.same_as = known->source;
+  } else {
+    known->source->checks.same_as = source;
+  }
+  return true;
+}
+
+bool Recorder::touch(PyObject* object) {
+  if (is_scalar(object)) return true;
+  Tracked* tracked = tracked_.find(object);
+  if (tracked == nullptr) return false;
+  if (tracked->is_touched || tracked->kind != Tracked::Kind::source) return true;
+  tracked->is_touched = true;
+  Checks& checks = tracked->source->checks;
+  if (is_identity_object(object)) {
+    checks.identical = Ref::borrow(object);
+    tracked->kind = Tracked::Kind::constant;
+    return true;
+  }
+  if (is_device(object)) {
+    checks.value = Ref::borrow(object);
+    return true;
+  }
+  checks.type = Ref::borrow(Py_TYPE(object));
+  if (is_tensor(object)) checks.tensor.emplace(tensor_of(object));
+  return true;
+}
+
+void Recorder::read(const Operand& operand) {
+  if (operand.origin != nullptr && is_recording()) {
+    operand.origin->checks.value = Ref::borrow(operand.object);
+  }
+}
+
+void Recorder::save_for_rollback(PyObject* object, bool always) {
+  if (inlined_.empty() && !always) return;  // a break forgets whole instructions of the root only
+  for (const Saved& saved : saved_) {
+    if (saved.object == object) return;
+  }
+  Ref contents;
+  if (PyList_Check(object) || PyAnySet_Check(object)) {
+    contents = Ref::steal(PySequence_List(object));
+  } else if (PyDict_Check(object)) {
+    contents = Ref::steal(PyDict_Copy(object));
+  } else if (PyCell_Check(object)) {
+    contents = Ref::borrow(PyCell_GET(object) == nullptr ? Py_NotImplemented : PyCell_GET(object));
+  } else if (PyIter_Check(object)) {
+    contents = Ref::steal(PyObject_CallMethod(object, "__reduce__", nullptr));
+    PyErr_Clear();
+  }
+  saved_.push_back({object, std::move(contents)});
+}
+
+bool Recorder::is_local(PyObject* object) {
+  if (is_scalar(object) || tracked_.find(object) != nullptr) return true;
+  if (is_identity_object(object)) {
+    is_constant(object);  // types, dtypes, builtin functions: the same whenever this runs
+    return true;
+  }
+  const auto items_are_known = [&](PyObject* const* items, Py_ssize_t count) {
+    for (Py_ssize_t i = 0; i < count; ++i) {
+      if (!is_local(items[i])) return false;
+    }
+    return true;
+  };
+  bool known = false;
+  if (PyTuple_Check(object)) {
+    known = items_are_known(&PyTuple_GET_ITEM(object, 0), PyTuple_GET_SIZE(object));
+  } else if (PyList_CheckExact(object)) {
+    known = PyList_GET_SIZE(object) == 0 ||
+            items_are_known(&PyList_GET_ITEM(object, 0), PyList_GET_SIZE(object));
+  } else if (PyDict_CheckExact(object) || Py_TYPE(object) == &PyODict_Type) {
+    known = true;
+    Py_ssize_t position = 0;
+    PyObject* key = nullptr;
+    PyObject* value = nullptr;
+    while (known && PyDict_Next(object, &position, &key, &value) != 0) {
+      known = is_local(key) && is_local(value);
+    }
+  } else if (PyAnySet_CheckExact(object)) {
+    known = true;
+    PyObject* item = nullptr;
+    Py_ssize_t position = 0;
+    Py_hash_t hash = 0;
+    while (known && _PySet_NextEntry(object, &position, &item, &hash) != 0) {
+      known = is_local(item);
+    }
+  } else if (PySlice_Check(object)) {
+    const auto* slice = reinterpret_cast<PySliceObject*>(object);
+    known = is_local(slice->start) && is_local(slice->stop) && is_local(slice->step);
+  } else if (PyMethod_Check(object)) {
+    known = is_local(PyMethod_GET_FUNCTION(object)) && is_local(PyMethod_GET_SELF(object));
+  } else {
+    known = Py_TYPE(object) == &PyRange_Type || is_builtin_iterator(object) || is_device(object);
+  }
+  if (!known) return false;
+  tracked_.add(object, Tracked::Kind::local).is_known = true;
+  return true;
+}
+
+void Recorder::track_local(PyObject* object) {
+  if (tracked_.find(object) != nullptr) return;
+  tracked_.add(object, Tracked::Kind::local).is_known = true;
+}
+
+bool Recorder::has_only_values(PyObject* container, int depth) {
+  if (is_scalar(container)) return true;
+  if (depth > 20 || (!PyList_Check(container) && !PyTuple_Check(container)) ||
+      !know_contents(container)) {
+    return false;
+  }
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(container); ++i) {
+    if (!has_only_values(PySequence_Fast_GET_ITEM(container, i), depth + 1)) return false;
+  }
+  return true;
+}
+
+PyObject* Recorder::made(Activation& a, PyObject* object, const char* what) {
+  if (object == nullptr || !is_recording() || is_local(object)) return object;
+  if (!stop(a, std::string(what) + " gave an object of type '" + Py_TYPE(object)->tp_name +
+                   "', which cannot be part of a graph")) {
+    Py_DECREF(object);
+    return nullptr;
+  }
+  return object;
+}
+
+PyObject* Recorder::watched(Activation& a, std::size_t before, PyObject* result) {
+  if (!is_recording() || unexplained() == before) return result;
+  if (!stop(a, "an operator ran inside a call that was not expected to run any")) {
+    Py_XDECREF(result);
+    return nullptr;
+  }
+  return result;
+}
+
+PyObject* Recorder::lookup_on_type(PyTypeObject* type, PyObject* name) {
+  PyObject* found = _PyType_Lookup(type, name);
+  const bool is_mutable = (type->tp_flags & Py_TPFLAGS_IMMUTABLETYPE) == 0;
+  if (is_mutable && looked_up_.emplace(reinterpret_cast<PyObject*>(type), name).second) {
+    lookups_.push_back({Ref::borrow(type), Ref::borrow(name), Ref::borrow(found),
+                        type->tp_version_tag});
+  }
+  return found;
+}
+
+bool Recorder::set_grad_mode(Activation&, bool enabled) {
+  at::GradMode::set_enabled(enabled);
+  if (enabled == grad_mode_) return true;
+  grad_mode_ = enabled;
+  graph::Node& node = graph_->call_function("torch._C._set_grad_enabled", {enabled});
+  node.meta.stack = stacks_.intern(user_stack());
+  nodes_.push_back(&node);
+  return true;
+}
+
+}  // namespace assay::capture

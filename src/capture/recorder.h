@@ -1,0 +1,324 @@
+/// \file The recorder: what the loop's operations do while a segment is recorded. Each one does what
+/// CPython does, on real objects, and besides follows where every object comes from: reading
+/// something from outside adds a guard, a call of a tensor function adds a node to the graph, a
+/// change of an older object becomes an effect. Whatever it cannot follow ends the segment.
+///
+/// One recorder per thread (driver.cpp). The operations are implemented by theme:
+/// recorder.cpp (life of a segment, tracking), record_attributes.cpp, record_containers.cpp,
+/// record_calls.cpp, record_tensors.cpp, and the models of builtins in models/.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "aten/operator_watch.h"
+#include "capture/operations.h"
+#include "capture/segment.h"
+#include "capture/source.h"
+#include "capture/tracked.h"
+#include "graph/graph.h"
+#include "graph/stack_trace.h"
+
+namespace assay::capture {
+
+/// A call as models see it: positional arguments first, then those named by `names`.
+struct Call {
+  PyObject* callable = nullptr;
+  PyObject* const* args = nullptr;
+  std::size_t count = 0;       ///< Keyword arguments included.
+  PyObject* names = nullptr;   ///< A tuple, or null.
+  std::size_t positional() const {
+    return count - (names == nullptr ? 0 : static_cast<std::size_t>(PyTuple_GET_SIZE(names)));
+  }
+};
+
+/// What the recorder asks of its surroundings when a segment ends.
+class SegmentSink {
+ public:
+  virtual ~SegmentSink() = default;
+  /// A segment of `root` that started at instruction `start` has ended. Returns false with a Python
+  /// exception set: the backend failed, or `fullgraph` does not allow the break.
+  virtual bool finished(Activation& root, int start, std::unique_ptr<Segment> segment,
+                        std::vector<c10::IValue> example_inputs) = 0;
+};
+
+class Recorder final : public Operations {
+ public:
+  explicit Recorder(SegmentSink& sink) : sink_(sink) {}
+
+  // Life of a segment.
+  bool is_recording() const { return root_ != nullptr; }
+  /// Frames that CPython enters now are not followed: a tensor function or a plain call runs.
+  bool is_suspended() const { return suspended_ > 0; }
+  Activation* root() const { return root_; }
+  /// Starts a segment at the instruction at which `root` stands.
+  void begin(Activation& root);
+  /// At every instruction of the root frame: what happens later can be forgotten back to here.
+  void checkpoint(Activation& root);
+  /// The root frame is about to return the value on top of its stack. Ends the segment.
+  bool finish_with_return(Activation& root);
+  /// Ends the segment before the instruction at which the root frame stands. False with an exception
+  /// set if that is an error.
+  bool stop(Activation& a, std::string reason, bool is_break = true);
+  /// Forgets the segment.
+  void abandon();
+  /// A function that is being called inline has a frame now, or leaves it.
+  void enter(Activation& inlined);
+  void leave(Activation& inlined);
+
+  // Tracking; for models.
+  Tracked* find(PyObject* object) { return tracked_.find(object); }
+  /// Makes sure the checks for what kind of object it is are there. False: nothing is known of it.
+  bool touch(PyObject* object);
+  /// An operand's value is used: a number from outside is guarded.
+  void read(const Operand& operand);
+  /// The object at `source` was read.
+  bool arrived(PyObject* object, Source* source);
+  /// The object is guarded, or otherwise sure, to be this very one.
+  void is_constant(PyObject* object);
+  /// From now on the object at its source must be this very one.
+  void guard_identity(PyObject* object);
+  /// A new object of a builtin type whose contents are all known. False if it is not that.
+  bool is_local(PyObject* object);
+  /// A new reference that was just made: `is_local`, or else the segment ends. Passes it on.
+  PyObject* made(Activation& a, PyObject* object, const char* what);
+  /// Makes sure that all contents of a container are tracked, and guarded where from outside.
+  bool know_contents(PyObject* container);
+  /// The same, for containers in containers too. False: something in it is unknown.
+  bool know_all(PyObject* object, int depth = 0);
+  /// What `_PyType_Lookup` finds, guarded. Borrowed.
+  PyObject* lookup_on_type(PyTypeObject* type, PyObject* name);
+  /// dict[key] with its guard: a borrowed reference, or null without an exception.
+  PyObject* read_item(PyObject* dict, PyObject* key);
+  /// An object's __dict__, tracked; borrowed, or null if it has none.
+  PyObject* dict_of(PyObject* object);
+  /// Before a container or cell is changed. False: it cannot be.
+  bool before_change(PyObject* object);
+  void changed_item(PyObject* dict, PyObject* key, PyObject* value);
+  /// After a container was changed in some other way.
+  void changed_contents(PyObject* container);
+  bool append(PyObject* list, PyObject* item);
+  bool set_grad_mode(Activation& a, bool enabled);
+  bool grad_mode() const { return grad_mode_; }
+  /// A new object whose contents the recorder follows from now on.
+  void track_local(PyObject* object);
+  /// A list or tuple of numbers, strings and the like, nested or not; known.
+  bool has_only_values(PyObject* container, int depth = 0);
+  /// An attribute that a C descriptor keeps in the object (a slot of __slots__).
+  PyObject* read_member(Activation& a, PyObject* object, PyObject* descriptor, PyObject* name);
+  bool write_member(Activation& a, PyObject* object, PyObject* descriptor, PyObject* name,
+                    PyObject* value);
+  /// As object.__getattribute__ does, guarded.
+  PyObject* generic_attribute(Activation& a, PyObject* object, PyObject* name);
+  /// What was found on a type, bound to an object (null: to the type), as attribute access does.
+  PyObject* bind_found(Activation& a, PyObject* found, PyObject* object, PyObject* type,
+                       PyObject* name);
+
+  // Calls; for models.
+  PyObject* call_object(Activation& a, const Call& call, Source* const* origins = nullptr);
+  /// Ends the segment, then makes the call as CPython does.
+  PyObject* call_plainly(Activation& a, const Call& call, std::string reason);
+  /// Makes the call as CPython does, and goes on recording: Python functions that it calls back are
+  /// followed, and an operator that runs unseen ends the segment.
+  PyObject* call_watched(Activation& a, const Call& call);
+  /// Calls a function of tensors and adds it to the graph.
+  PyObject* call_tensor_function(Activation& a, const graph::Target& target, bool is_method,
+                                 const Call& call);
+  /// A call whose result follows from the metadata of tensors, or from values that are known.
+  PyObject* call_pure(Activation& a, const Call& call);
+  PyObject* get_attribute(Activation& a, PyObject* object, PyObject* name);
+  bool set_attribute(Activation& a, PyObject* object, PyObject* name, PyObject* value);
+
+  // Operations.
+  void entered(Activation& a) override;
+  void leaving(Activation& a) override;
+  PyObject* load_global(Activation& a, PyObject* name) override;
+  bool store_global(Activation& a, PyObject* name, Operand value) override;
+  bool delete_global(Activation& a, PyObject* name) override;
+  PyObject* load_cell(Activation& a, PyObject* cell, int index) override;
+  bool store_cell(Activation& a, PyObject* cell, Operand value) override;
+  bool delete_cell(Activation& a, PyObject* cell, int index) override;
+  PyObject* make_cell(Activation& a, Operand value) override;
+  void copied_free_variables(Activation& a, PyObject* function) override;
+  void loaded_constant(Activation& a, PyObject* constant) override;
+  PyObject* unary(Activation& a, Unary op, Operand value) override;
+  PyObject* binary(Activation& a, int op, Operand left, Operand right) override;
+  PyObject* compare(Activation& a, int op, Operand left, Operand right) override;
+  PyObject* is(Activation& a, Operand left, Operand right, bool invert) override;
+  PyObject* contains(Activation& a, Operand item, Operand container, bool invert) override;
+  int is_true(Activation& a, Operand value) override;
+  bool is_none(Activation& a, Operand value) override;
+  PyObject* load_attr(Activation& a, Operand owner, PyObject* name) override;
+  PyObject* load_method(Activation& a, Operand owner, PyObject* name, bool& is_method) override;
+  bool store_attr(Activation& a, Operand owner, PyObject* name, Operand value) override;
+  bool delete_attr(Activation& a, Operand owner, PyObject* name) override;
+  PyObject* load_item(Activation& a, Operand container, Operand key) override;
+  bool store_item(Activation& a, Operand container, Operand key, Operand value) override;
+  bool delete_item(Activation& a, Operand container, Operand key) override;
+  PyObject* build_tuple(Activation& a, PyObject* const* items, Source* const* origins,
+                        std::size_t count) override;
+  PyObject* build_list(Activation& a, PyObject* const* items, Source* const* origins,
+                       std::size_t count) override;
+  PyObject* build_set(Activation& a, PyObject* const* items, Source* const* origins,
+                      std::size_t count) override;
+  PyObject* build_map(Activation& a, PyObject* const* items, Source* const* origins,
+                      std::size_t pairs) override;
+  PyObject* build_const_key_map(Activation& a, PyObject* keys, PyObject* const* values,
+                                Source* const* origins) override;
+  PyObject* build_string(Activation& a, PyObject* const* items, std::size_t count) override;
+  PyObject* build_slice(Activation& a, Operand start, Operand stop, Operand step) override;
+  PyObject* format_value(Activation& a, Operand value, int conversion, PyObject* spec) override;
+  bool list_append(Activation& a, PyObject* list, Operand item) override;
+  bool list_extend(Activation& a, PyObject* list, Operand iterable) override;
+  PyObject* list_to_tuple(Activation& a, PyObject* list) override;
+  bool set_add(Activation& a, PyObject* set, Operand item) override;
+  bool set_update(Activation& a, PyObject* set, Operand iterable) override;
+  bool map_add(Activation& a, PyObject* dict, Operand key, Operand value) override;
+  bool dict_update(Activation& a, PyObject* dict, Operand other) override;
+  bool dict_merge(Activation& a, PyObject* dict, Operand other, PyObject* function) override;
+  bool unpack(Activation& a, Operand iterable, int before, int after, PyObject** out) override;
+  PyObject* get_iter(Activation& a, Operand iterable) override;
+  PyObject* next(Activation& a, Operand iterator) override;
+  PyObject* get_yield_from_iter(Activation& a, Operand iterable) override;
+  PySendResult send(Activation& a, Operand receiver, Operand value, PyObject** result) override;
+  void yielding(Activation& a, Operand value) override;
+  PyObject* call(Activation& a, const CallOperands& operands) override;
+  PyObject* call_ex(Activation& a, Operand callable, Operand args, Operand kwargs) override;
+  PyObject* make_function(Activation& a, PyObject* code, PyObject* defaults, PyObject* kwdefaults,
+                          PyObject* annotations, PyObject* closure) override;
+  PyObject* before_with(Activation& a, Operand manager, PyObject** exit) override;
+  PyObject* with_except_start(Activation& a, PyObject* exit, PyObject* exception) override;
+  void raise(Activation& a, Operand exception, Operand cause) override;
+  int exception_matches(Activation& a, PyObject* exception, Operand type) override;
+  void handling(Activation& a, PyObject* exception) override;
+  PyObject* import_name(Activation& a, PyObject* name, Operand from_list, Operand level) override;
+  PyObject* import_from(Activation& a, Operand module, PyObject* name) override;
+  PyObject* match_keys(Activation& a, Operand subject, Operand keys) override;
+  PyObject* match_class(Activation& a, Operand subject, Operand type, int count,
+                        PyObject* names) override;
+  bool matches_kind(Activation& a, Operand subject, unsigned long type_flag) override;
+  PyObject* get_len(Activation& a, Operand value) override;
+  PyObject* load_name(Activation& a, PyObject* name) override;
+  void unusual(Activation& a, const char* what) override;
+
+ private:
+  friend class RecipeBuilder;
+  friend class SuspendScope;
+
+  /// What the root's state was at the start of its current instruction.
+  struct Checkpoint {
+    std::uint64_t tracked = 0;
+    std::size_t sources = 0;
+    std::size_t lookups = 0;
+    std::size_t effects = 0;
+    std::size_t nodes = 0;
+    std::size_t distinct = 0;
+    bool grad_mode = true;
+  };
+  /// What a local object held before an inlined function changed it.
+  struct Saved {
+    PyObject* object;  // tracked, so alive
+    Ref contents;
+  };
+  struct RecordedEffect {
+    Effect::Kind kind;
+    Ref target;
+    Ref key;
+    Ref value;
+  };
+  struct Member {
+    PyObject* object;
+    PyObject* descriptor;
+    bool operator==(const Member&) const = default;
+  };
+  struct Input {
+    Source* source;
+    graph::Node* placeholder;
+    at::Tensor tensor;
+    std::uint32_t version;
+    bool requires_grad;
+  };
+
+  bool end_segment(int end, bool is_return, BreakReason reason);
+  void roll_back();
+  BreakReason describe_break(const Activation& a, std::string reason) const;
+  void add_slots(Activation& root);
+  graph::Node* node_of(PyObject* tensor);
+  bool to_argument(PyObject* object, graph::Argument& argument, int depth = 0);
+  bool arguments_of(const Call& call, std::vector<graph::Argument>& args,
+                    std::vector<graph::NamedArgument>& kwargs);
+  bool bind_results(PyObject* result, graph::Node& node);
+  graph::StackTrace user_stack() const;
+  PyObject* tensor_attribute(Activation& a, PyObject* tensor, PyObject* name);
+  PyObject* instance_attribute(Activation& a, PyObject* object, PyObject* name);
+  PyObject* type_attribute(Activation& a, PyObject* type, PyObject* name);
+  PyObject* module_attribute(Activation& a, PyObject* module, PyObject* name);
+  PyObject* module_getattr(PyObject* module, PyObject* name, bool& found);
+  PyObject* bind_descriptor(Activation& a, PyObject* descriptor, PyObject* object, PyObject* type,
+                            PyObject* name);
+  PyObject* call_function(Activation& a, const Call& call, Source* const* origins);
+  PyObject* call_type(Activation& a, const Call& call);
+  PyObject* call_instance(Activation& a, const Call& call);
+  PyObject* call_builtin(Activation& a, const Call& call);
+  PyObject* call_partial(Activation& a, const Call& call);
+  PyObject* tensor_operator(Activation& a, const char* name, PyObject* left, PyObject* right);
+  void save_for_rollback(PyObject* object, bool always = false);
+  /// Operators that ran without being recorded. If an operation that was thought to run none has
+  /// raised this, the segment ends.
+  std::size_t unexplained() const { return watch_.count() - expected_operators_; }
+  PyObject* watched(Activation& a, std::size_t before, PyObject* result);
+  bool is_known_key(PyObject* key);
+  bool is_python_method(PyObject* object, const char* name);
+  PyObject* call_method(Activation& a, PyObject* object, const char* name,
+                        std::initializer_list<PyObject*> args);
+  bool has_tensor(const Call& call);
+  bool is_iterable_known(PyObject* object);
+
+  SegmentSink& sink_;
+  Activation* root_ = nullptr;
+  int start_ = 0;
+  int suspended_ = 0;
+  std::vector<Activation*> inlined_;
+  std::vector<std::uint64_t> entered_at_;
+  SourceTree sources_;
+  TrackedObjects tracked_;
+  std::vector<TypeLookup> lookups_;
+  std::set<std::pair<PyObject*, PyObject*>> looked_up_;
+  std::vector<RecordedEffect> effects_;
+  std::vector<Saved> saved_;
+  std::vector<Member> known_members_;
+  std::vector<PyTypeObject*> creating_;  // types whose instances are being made
+  std::vector<std::pair<Source*, Source*>> distinct_;
+  std::shared_ptr<graph::Graph> graph_;
+  std::vector<graph::Node*> nodes_;  // calls in order
+  std::vector<Input> inputs_;
+  aten::OperatorWatch watch_;
+  std::size_t expected_operators_ = 0;
+  Checkpoint checkpoint_;
+  bool grad_mode_ = true;       // as the program has set it
+  bool initial_grad_mode_ = true;
+  guards::GlobalState state_;
+  std::vector<PyObject*> initial_slots_;
+  std::vector<Source*> initial_origins_;
+  Source* pending_origins_[8] = {};
+  graph::StackTable stacks_;
+  bool after_pop_except_ = false;
+  int handling_ = 0;  // exceptions being handled by the root, begun in this segment
+};
+
+/// While it lives, Python frames are not followed.
+class SuspendScope {
+ public:
+  explicit SuspendScope(Recorder& recorder) : recorder_(recorder) { ++recorder_.suspended_; }
+  ~SuspendScope() { --recorder_.suspended_; }
+  SuspendScope(const SuspendScope&) = delete;
+  SuspendScope& operator=(const SuspendScope&) = delete;
+
+ private:
+  Recorder& recorder_;
+};
+
+}  // namespace assay::capture

@@ -1,0 +1,148 @@
+#include "capture/segment.h"
+
+#include <ATen/core/grad_mode.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include "aten/rng_state.h"
+#include "capture/cpython_311.h"
+#include "capture/torch_types.h"
+
+namespace assay::capture {
+
+namespace {
+
+// Graphs with more nodes than this run without the GIL.
+constexpr std::size_t kSmallGraph = 6;
+
+c10::IValue to_input(PyObject* object) {
+  if (is_tensor(object)) return tensor_of(object);
+  if (PyBool_Check(object)) return object == Py_True;
+  if (PyFloat_Check(object)) return PyFloat_AS_DOUBLE(object);
+  const long long number = PyLong_AsLongLong(object);
+  if (number == -1 && PyErr_Occurred() != nullptr) throw PythonError{};
+  return static_cast<std::int64_t>(number);
+}
+
+int replace_contents(PyObject* target, PyObject* contents) {
+  if (PyList_Check(target)) {
+    return PyList_SetSlice(target, 0, PyList_GET_SIZE(target), contents);
+  }
+  // set, dict, deque and their subclasses: clear and fill through their builtin base's methods.
+  PyObject* base = PyODict_Check(target)  ? reinterpret_cast<PyObject*>(&PyODict_Type)
+                   : PyDict_Check(target) ? reinterpret_cast<PyObject*>(&PyDict_Type)
+                   : PySet_Check(target)  ? reinterpret_cast<PyObject*>(&PySet_Type)
+                                          : reinterpret_cast<PyObject*>(Py_TYPE(target));
+  const Ref cleared = Ref::steal(PyObject_CallMethod(base, "clear", "O", target));
+  if (!cleared) return -1;
+  const char* update = PyDict_Check(target) || PySet_Check(target) ? "update" : "extend";
+  const Ref updated = Ref::steal(PyObject_CallMethod(base, update, "OO", target, contents));
+  return updated ? 0 : -1;
+}
+
+int redo(const Effect& effect, const std::vector<Ref>& made) {
+  const auto object = [&](int recipe) {
+    return recipe < 0 ? nullptr : made[static_cast<std::size_t>(recipe)].get();
+  };
+  PyObject* target = object(effect.target);
+  PyObject* key = object(effect.key);
+  PyObject* value = object(effect.value);
+  switch (effect.kind) {
+    case Effect::Kind::set_item:
+      return PyODict_Check(target) ? PyODict_SetItem(target, key, value)
+                                   : PyDict_SetItem(target, key, value);
+    case Effect::Kind::delete_item:
+      return PyODict_Check(target) ? PyODict_DelItem(target, key) : PyDict_DelItem(target, key);
+    case Effect::Kind::append:
+      return PyList_Append(target, value);
+    case Effect::Kind::replace:
+      return replace_contents(target, value);
+    case Effect::Kind::set_contents:
+      return PyCell_Set(target, value);
+    case Effect::Kind::set_member:
+      return Py_TYPE(key)->tp_descr_set(key, target, value);
+    case Effect::Kind::set_grad_mode:
+      at::GradMode::set_enabled(value == Py_True);
+      return 0;
+  }
+  return 0;
+}
+
+}  // namespace
+
+bool Segment::shares_memory_as_before(const GuardValues& values) const {
+  if (!sharing) return true;
+  c10::SmallVector<c10::IValue, 16> arguments;
+  for (const GraphInput& input : inputs) {
+    arguments.push_back(to_input(values.objects[static_cast<std::size_t>(input.step)]));
+  }
+  return sharing->same_sharing({arguments.data(), arguments.size()});
+}
+
+void Segment::run_graph(std::span<c10::IValue> arguments, Outputs& outputs) const {
+  // If the graph raises, the loop runs this part again, from the same random state.
+  std::optional<aten::RestoreGeneratorScope> generator;
+  if (is_random) generator.emplace();
+  const bool grad_mode = at::GradMode::is_enabled();
+  try {
+    if (runs_with_grad) at::GradMode::set_enabled(true);
+    if (graph->size() > kSmallGraph + inputs.size()) {
+      const pybind11::gil_scoped_release unlocked;
+      compiled->call(arguments, outputs);
+    } else {
+      compiled->call(arguments, outputs);
+    }
+  } catch (...) {
+    at::GradMode::set_enabled(grad_mode);
+    throw;
+  }
+  at::GradMode::set_enabled(grad_mode);
+  if (generator) generator->release();
+}
+
+bool Segment::replay(Activation& activation, const GuardValues& values) const {
+  try {
+    c10::SmallVector<c10::IValue, 16> outputs;
+    if (compiled != nullptr) {
+      c10::SmallVector<c10::IValue, 16> arguments;
+      for (const GraphInput& input : inputs) {
+        arguments.push_back(to_input(values.objects[static_cast<std::size_t>(input.step)]));
+      }
+      run_graph({arguments.data(), arguments.size()}, outputs);
+    }
+    std::vector<Ref> made = cook(recipes, values, {outputs.data(), outputs.size()});
+    for (const Effect& effect : effects) {
+      if (redo(effect, made) < 0) throw PythonError{};
+    }
+    if (result >= 0) {
+      activation.result = made[static_cast<std::size_t>(result)].release();
+      return true;
+    }
+    PyObject** end_of_stack = activation.stack + stack_depth;
+    std::vector<Ref> dropped;  // after the frame is whole: dropping may run code
+    for (const Slot& slot : slots) {
+      PyObject** place = activation.locals + slot.index;
+      if (place < activation.top) dropped.push_back(Ref::steal(*place));
+      *place = slot.recipe < 0
+                   ? nullptr
+                   : Py_NewRef(made[static_cast<std::size_t>(slot.recipe)].get());
+      activation.origins[slot.index] = nullptr;
+    }
+    for (PyObject** place = end_of_stack; place < activation.top; ++place) {
+      dropped.push_back(Ref::steal(*place));
+      *place = nullptr;
+    }
+    activation.top = end_of_stack;
+    activation.next = end;
+    return true;
+  } catch (const PythonError&) {
+    return false;
+  } catch (pybind11::error_already_set& error) {
+    error.restore();
+    return false;
+  } catch (...) {
+    pybind11::detail::try_translate_exceptions();
+    return false;
+  }
+}
+
+}  // namespace assay::capture

@@ -1,0 +1,83 @@
+/// \file A recorded segment of a frame: its guards, its compiled graph, and how the frame looks
+/// afterwards. Made by the recorder, found and replayed by the frame driver.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "assay/compiler.h"
+#include "capture/activation.h"
+#include "capture/recipe.h"
+#include "capture/segment_guards.h"
+#include "graph/graph.h"
+
+namespace assay::capture {
+
+/// A change of an object that existed before the segment, redone after its graph has run.
+struct Effect {
+  enum class Kind : std::uint8_t {
+    set_item,       ///< dict[key] = value (instance and module attributes and globals too)
+    delete_item,    ///< del dict[key]
+    append,         ///< list.append(value)
+    replace,        ///< The contents of a list, dict, set or deque become those of `value`.
+    set_contents,   ///< cell = value; no value: the cell becomes empty
+    set_member,     ///< An attribute in a slot of __slots__; `key` is the descriptor.
+    set_grad_mode,  ///< torch.set_grad_enabled(value)
+  };
+  Kind kind = Kind::set_item;
+  int target = -1;  ///< Recipes; -1 where there is none.
+  int key = -1;
+  int value = -1;
+};
+
+/// Where a segment takes a graph input from.
+struct GraphInput {
+  int step = -1;  ///< The guard step that fetches it: a tensor or a number.
+};
+
+/// Why a segment ended before the frame did.
+struct BreakReason {
+  std::string reason;  ///< In words for a user. Empty: the frame returned.
+  std::string file;
+  int line = 0;
+  std::string function;
+  std::string source_line;
+  bool is_break = true;  ///< False for the natural end of a segment: a loop over an older iterator.
+};
+
+struct Segment {
+  std::unique_ptr<SegmentGuards> guards;
+  std::shared_ptr<const graph::Graph> graph;      ///< Null if no operator was recorded.
+  std::shared_ptr<const CompiledGraph> compiled;  ///< Null likewise.
+  std::vector<GraphInput> inputs;
+  Recipes recipes;
+  std::vector<Effect> effects;
+  struct Slot {
+    int index;   ///< Into localsplus.
+    int recipe;  ///< -1: the slot becomes empty.
+  };
+  std::vector<Slot> slots;  ///< Those that change, the stack included.
+  int stack_depth = 0;      ///< At the end.
+  int end = 0;              ///< The instruction at which execution goes on.
+  int result = -1;          ///< The recipe of what the frame returns; -1: it goes on.
+  bool mutates_inputs = false;
+  bool is_random = false;  ///< The graph draws random numbers.
+  /// The graph is run with grad mode on, and sets the mode it needs itself.
+  bool runs_with_grad = false;
+  /// Of a graph that mutates inputs: how these share memory.
+  std::optional<guards::Guards> sharing;
+  BreakReason reason;
+
+  /// Whether the inputs share memory as they did; asked when the guards hold.
+  bool shares_memory_as_before(const GuardValues& values) const;
+  /// Runs the graph and brings the frame to its state at the end. False with a Python exception set
+  /// if something raised; then nothing of the frame has changed.
+  bool replay(Activation& activation, const GuardValues& values) const;
+
+ private:
+  void run_graph(std::span<c10::IValue> arguments, Outputs& outputs) const;
+};
+
+}  // namespace assay::capture

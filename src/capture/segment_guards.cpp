@@ -1,0 +1,327 @@
+#include "capture/segment_guards.h"
+
+#include <algorithm>
+
+#include "capture/torch_types.h"
+
+namespace assay::capture {
+
+namespace {
+
+// The index of the n-th cell of a function's closure.
+PyObject* closure_cell(PyObject* function, Py_ssize_t index) {
+  if (!PyFunction_Check(function)) return nullptr;
+  PyObject* closure = reinterpret_cast<PyFunctionObject*>(function)->func_closure;
+  if (closure == nullptr || index >= PyTuple_GET_SIZE(closure)) return nullptr;
+  return PyTuple_GET_ITEM(closure, index);
+}
+
+PyObject* element(PyObject* sequence, Py_ssize_t index) {
+  if (PyTuple_Check(sequence)) {
+    return index < PyTuple_GET_SIZE(sequence) ? PyTuple_GET_ITEM(sequence, index) : nullptr;
+  }
+  if (!PyList_Check(sequence)) return nullptr;
+  return index < PyList_GET_SIZE(sequence) ? PyList_GET_ITEM(sequence, index) : nullptr;
+}
+
+bool same_keys(PyObject* dict, PyObject* keys) {
+  if (!PyDict_Check(dict) || PyDict_GET_SIZE(dict) != PyTuple_GET_SIZE(keys)) return false;
+  Py_ssize_t position = 0;
+  PyObject* key = nullptr;
+  for (Py_ssize_t i = 0; PyDict_Next(dict, &position, &key, nullptr) != 0; ++i) {
+    PyObject* expected = PyTuple_GET_ITEM(keys, i);
+    if (key != expected && !(is_scalar(key) && same_scalar(key, expected))) return false;
+  }
+  return true;
+}
+
+Py_ssize_t length_of(PyObject* object) {
+  if (PyList_Check(object)) return PyList_GET_SIZE(object);
+  if (PyTuple_Check(object)) return PyTuple_GET_SIZE(object);
+  if (PyDict_Check(object)) return PyDict_GET_SIZE(object);
+  if (PyAnySet_Check(object)) return PySet_GET_SIZE(object);
+  const Py_ssize_t length = PyObject_Size(object);
+  if (length < 0) PyErr_Clear();
+  return length;
+}
+
+// `expected`: (code, defaults or None, kwdefaults or None, globals).
+bool same_function(PyObject* object, PyObject* expected) {
+  if (!PyFunction_Check(object)) return false;
+  const auto* function = reinterpret_cast<PyFunctionObject*>(object);
+  const auto or_none = [](PyObject* value) { return value == nullptr ? Py_None : value; };
+  return function->func_code == PyTuple_GET_ITEM(expected, 0) &&
+         or_none(function->func_defaults) == PyTuple_GET_ITEM(expected, 1) &&
+         or_none(function->func_kwdefaults) == PyTuple_GET_ITEM(expected, 2) &&
+         function->func_globals == PyTuple_GET_ITEM(expected, 3);
+}
+
+bool same_set(PyObject* left, PyObject* right) {
+  const int equal = PyObject_RichCompareBool(left, right, Py_EQ);
+  if (equal < 0) PyErr_Clear();
+  return equal == 1;
+}
+
+bool same_value(PyObject* object, PyObject* expected) {
+  if (is_scalar(expected)) return same_scalar(object, expected);
+  if (PyAnySet_Check(expected)) return PyAnySet_Check(object) && same_set(object, expected);
+  if (Py_TYPE(object) != Py_TYPE(expected)) return false;
+  return same_set(object, expected);  // torch.device, range
+}
+
+}  // namespace
+
+SegmentGuards::SegmentGuards(const SourceTree& tree, const std::vector<bool>& needed,
+                             const std::vector<std::vector<const Source*>>& distinct,
+                             std::vector<TypeLookup> lookups, const guards::GlobalState& state,
+                             PyObject* globals)
+    : lookups_(std::move(lookups)), state_(state), globals_(Ref::borrow(globals)) {
+  const auto& sources = const_cast<SourceTree&>(tree).all();
+  std::vector<bool> keep(sources.size());
+  const auto keep_with_parents = [&](const Source* source) {
+    for (; source != nullptr && !keep[static_cast<std::size_t>(source->id)];
+         source = source->parent) {
+      keep[static_cast<std::size_t>(source->id)] = true;
+    }
+  };
+  for (const Source& source : sources) {
+    if (source.checks.any() || needed[static_cast<std::size_t>(source.id)]) {
+      keep_with_parents(&source);
+    }
+    if (source.checks.same_as != nullptr) keep_with_parents(source.checks.same_as);
+  }
+  for (const auto& group : distinct) {
+    for (const Source* source : group) keep_with_parents(source);
+  }
+  step_of_.assign(sources.size(), -1);
+  for (const Source& source : sources) {
+    const auto id = static_cast<std::size_t>(source.id);
+    if (!keep[id]) continue;
+    step_of_[id] = static_cast<int>(steps_.size());
+    Step& step = steps_.emplace_back();
+    step.access = source.access;
+    step.index = source.index;
+    step.key_owner = source.key;
+    step.key = source.key.get();
+    step.checks = source.checks;
+    step.has_checks = source.checks.any();
+    step.expression = source.expression();
+    if (source.parent != nullptr) step.parent = step_of_[static_cast<std::size_t>(source.parent->id)];
+  }
+  for (const Source& source : sources) {
+    const int step = step_of_[static_cast<std::size_t>(source.id)];
+    if (step < 0 || source.checks.same_as == nullptr) continue;
+    steps_[static_cast<std::size_t>(step)].same_as = step_of(*source.checks.same_as);
+  }
+  for (const auto& group : distinct) {
+    std::vector<int>& made = distinct_.emplace_back();
+    for (const Source* source : group) made.push_back(step_of(*source));
+  }
+}
+
+int SegmentGuards::step_of(const Source& source) const {
+  return step_of_[static_cast<std::size_t>(source.id)];
+}
+
+PyObject* SegmentGuards::fetch(const Step& step, const Activation& activation,
+                               GuardValues& values) {
+  PyObject* parent =
+      step.parent < 0 ? nullptr : values.objects[static_cast<std::size_t>(step.parent)];
+  if (step.parent >= 0 && parent == nullptr) return nullptr;
+  switch (step.access) {
+    case Access::slot:
+      return activation.locals + step.index < activation.top ? activation.locals[step.index]
+                                                             : nullptr;
+    case Access::function:
+      return reinterpret_cast<PyObject*>(activation.frame->f_func);
+    case Access::constant:
+      return step.key;
+    case Access::closure:
+      return closure_cell(parent, step.index);
+    case Access::contents:
+      return PyCell_Check(parent) ? PyCell_GET(parent) : nullptr;
+    case Access::dict: {
+      PyObject* dict = PyObject_GenericGetDict(parent, nullptr);
+      if (dict == nullptr) PyErr_Clear();
+      Py_XDECREF(dict);  // the object keeps it
+      return dict;
+    }
+    case Access::item: {
+      if (!PyDict_Check(parent)) return nullptr;
+      const std::uint64_t version = reinterpret_cast<PyDictObject*>(parent)->ma_version_tag;
+      if (version == step.version) return step.cached;
+      step.cached = PyDict_GetItemWithError(parent, step.key);
+      if (step.cached == nullptr) PyErr_Clear();
+      step.version = version;
+      return step.cached;
+    }
+    case Access::element:
+      return element(parent, step.index);
+    case Access::member: {
+      const descrgetfunc get = Py_TYPE(step.key)->tp_descr_get;
+      PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(parent));
+      PyObject* found = get == nullptr ? nullptr : get(step.key, parent, type);
+      if (found == nullptr) {
+        PyErr_Clear();
+        return nullptr;
+      }
+      values.kept.push_back(Ref::steal(found));
+      return found;
+    }
+    case Access::receiver:
+      return PyMethod_Check(parent) ? PyMethod_GET_SELF(parent) : nullptr;
+    case Access::callee:
+      return PyMethod_Check(parent) ? PyMethod_GET_FUNCTION(parent) : nullptr;
+  }
+  return nullptr;
+}
+
+bool SegmentGuards::check(const Step& step, PyObject* object, const GuardValues& values) {
+  const Checks& checks = step.checks;
+  if (object == nullptr) return checks.absent || checks.may_be_unset;
+  if (checks.absent) return false;
+  if (checks.identical && object != checks.identical.get()) return false;
+  if (checks.type && reinterpret_cast<PyObject*>(Py_TYPE(object)) != checks.type.get()) return false;
+  if (checks.value && !same_value(object, checks.value.get())) return false;
+  if (checks.length >= 0 && length_of(object) != checks.length) return false;
+  if (checks.keys && !same_keys(object, checks.keys.get())) return false;
+  if (step.same_as >= 0 && object != values.objects[static_cast<std::size_t>(step.same_as)]) {
+    return false;
+  }
+  if (checks.tensor && !(is_tensor(object) && checks.tensor->holds(tensor_of(object)))) {
+    return false;
+  }
+  return !checks.function || same_function(object, checks.function.get());
+}
+
+bool SegmentGuards::lookups_hold() const {
+  for (TypeLookup& lookup : lookups_) {
+    auto* type = reinterpret_cast<PyTypeObject*>(lookup.type.get());
+    if (type->tp_version_tag == lookup.version && lookup.version != 0) continue;
+    if (_PyType_Lookup(type, lookup.name.get()) != lookup.found.get()) return false;
+    lookup.version = type->tp_version_tag;
+  }
+  return true;
+}
+
+bool SegmentGuards::all_distinct(const GuardValues& values) const {
+  std::size_t next = 0;
+  bool same_as_last = !last_distinct_.empty() || distinct_.empty();
+  for (const auto& group : distinct_) {
+    for (const int step : group) {
+      PyObject* object = values.objects[static_cast<std::size_t>(step)];
+      if (next >= last_distinct_.size() || last_distinct_[next] != object) same_as_last = false;
+      ++next;
+    }
+  }
+  if (same_as_last) return true;
+  std::vector<PyObject*> seen;
+  for (const auto& group : distinct_) {
+    std::vector<PyObject*> sorted;
+    for (const int step : group) sorted.push_back(values.objects[static_cast<std::size_t>(step)]);
+    seen.insert(seen.end(), sorted.begin(), sorted.end());
+    std::ranges::sort(sorted);
+    if (std::ranges::adjacent_find(sorted) != sorted.end()) return false;
+  }
+  last_distinct_ = std::move(seen);
+  return true;
+}
+
+bool SegmentGuards::hold(const Activation& activation, const guards::GlobalState& state,
+                         GuardValues& values) const {
+  if (!(state == state_) || activation.frame->f_globals != globals_.get()) return false;
+  values.objects.resize(steps_.size());
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    const Step& step = steps_[i];
+    PyObject* object = fetch(step, activation, values);
+    values.objects[i] = object;
+    if (step.has_checks ? !check(step, object, values) : object == nullptr &&
+                                                             !step.checks.may_be_unset) {
+      return false;
+    }
+  }
+  return lookups_hold() && all_distinct(values);
+}
+
+std::string SegmentGuards::why(const Step& step, PyObject* object, const GuardValues& values,
+                               const std::vector<Step>& steps) {
+  const Checks& checks = step.checks;
+  const std::string& name = step.expression;
+  if (object == nullptr) return name + " no longer exists";
+  if (checks.absent) return name + " did not exist before";
+  if (checks.value && !same_value(object, checks.value.get())) {
+    return name + " is " + short_repr(object) + ", was " + short_repr(checks.value.get());
+  }
+  if (checks.tensor && is_tensor(object) && !checks.tensor->holds(tensor_of(object))) {
+    return checks.tensor->failure(tensor_of(object), name);
+  }
+  if (checks.type && reinterpret_cast<PyObject*>(Py_TYPE(object)) != checks.type.get()) {
+    return "type(" + name + ") is " + Py_TYPE(object)->tp_name + ", was " +
+           reinterpret_cast<PyTypeObject*>(checks.type.get())->tp_name;
+  }
+  if (checks.length >= 0 && length_of(object) != checks.length) {
+    return "len(" + name + ") is " + std::to_string(length_of(object)) + ", was " +
+           std::to_string(checks.length);
+  }
+  if (checks.keys && !same_keys(object, checks.keys.get())) return name + " has other keys";
+  if (step.same_as >= 0 && object != values.objects[static_cast<std::size_t>(step.same_as)]) {
+    return name + " is no longer the same object as " +
+           steps[static_cast<std::size_t>(step.same_as)].expression;
+  }
+  if (checks.function) return name + " is another function";
+  return name + " is another object";
+}
+
+std::string SegmentGuards::failure(const Activation& activation,
+                                   const guards::GlobalState& state) const {
+  if (!(state == state_)) return state_.difference(state);
+  if (activation.frame->f_globals != globals_.get()) return "the function's globals are another dict";
+  GuardValues values;
+  values.objects.resize(steps_.size());
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    const Step& step = steps_[i];
+    PyObject* object = fetch(step, activation, values);
+    values.objects[i] = object;
+    const bool holds = step.has_checks ? check(step, object, values)
+                                       : object != nullptr || step.checks.may_be_unset;
+    if (!holds) return why(step, object, values, steps_);
+  }
+  for (const TypeLookup& lookup : lookups_) {
+    auto* type = reinterpret_cast<PyTypeObject*>(lookup.type.get());
+    if (_PyType_Lookup(type, lookup.name.get()) != lookup.found.get()) {
+      return std::string(type->tp_name) + "." + to_string(lookup.name.get()) + " has changed";
+    }
+  }
+  return all_distinct(values) ? "" : "two arguments are the same object now";
+}
+
+std::vector<std::string> SegmentGuards::describe() const {
+  std::vector<std::string> lines;
+  for (const Step& step : steps_) {
+    const Checks& checks = step.checks;
+    const std::string& name = step.expression;
+    if (checks.absent) lines.push_back("not hasattr: " + name);
+    if (checks.identical) lines.push_back(name + " is " + short_repr(checks.identical.get()));
+    if (checks.value) lines.push_back(name + " == " + short_repr(checks.value.get()));
+    if (checks.tensor) {
+      lines.push_back("check_tensor(" + name + ")");
+    } else if (checks.type) {
+      lines.push_back("type(" + name + ") is " +
+                      reinterpret_cast<PyTypeObject*>(checks.type.get())->tp_name);
+    }
+    if (checks.length >= 0) lines.push_back("len(" + name + ") == " + std::to_string(checks.length));
+    if (checks.keys) lines.push_back("keys(" + name + ")");
+    if (step.same_as >= 0) {
+      lines.push_back(name + " is " + steps_[static_cast<std::size_t>(step.same_as)].expression);
+    }
+    if (checks.function) lines.push_back("code(" + name + ")");
+  }
+  for (const TypeLookup& lookup : lookups_) {
+    lines.push_back(std::string("lookup(") +
+                    reinterpret_cast<PyTypeObject*>(lookup.type.get())->tp_name + "." +
+                    to_string(lookup.name.get()) + ")");
+  }
+  return lines;
+}
+
+}  // namespace assay::capture

@@ -1,0 +1,81 @@
+/// \file The guards of a recorded segment, compiled from its sources (source.h): a flat list of
+/// steps, each of which fetches one object from its parent and checks it. Where CPython's dict
+/// version tags prove that a dict has not changed, the object is not even looked up.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "capture/activation.h"
+#include "capture/source.h"
+#include "guards/global_state.h"
+
+namespace assay::capture {
+
+/// An attribute that was looked up on a type, along its MRO: it must still be found, the same one.
+struct TypeLookup {
+  Ref type;
+  Ref name;
+  Ref found;             ///< Null if there was none.
+  unsigned version = 0;  ///< The type's version tag when this was last seen to hold.
+};
+
+/// The objects that the guards have fetched, one per step. Borrowed from the frame and what it
+/// reaches, or kept alive here.
+struct GuardValues {
+  std::vector<PyObject*> objects;
+  std::vector<Ref> kept;
+};
+
+class SegmentGuards {
+ public:
+  /// `needed`: sources whose objects a replay uses, by id. `distinct`: groups of sources that must
+  /// be different objects.
+  SegmentGuards(const SourceTree& tree, const std::vector<bool>& needed,
+                const std::vector<std::vector<const Source*>>& distinct,
+                std::vector<TypeLookup> lookups, const guards::GlobalState& state,
+                PyObject* globals);
+
+  /// Whether everything holds in this frame. Fills `values` as far as it gets.
+  bool hold(const Activation& activation, const guards::GlobalState& state,
+            GuardValues& values) const;
+  /// One sentence about the first guard that fails: which expression, its value now, and what was
+  /// expected. Empty if all hold.
+  std::string failure(const Activation& activation, const guards::GlobalState& state) const;
+  /// The guards as text, one per line, for logs and `explain`.
+  std::vector<std::string> describe() const;
+
+  /// The step that fetches a source, or -1.
+  int step_of(const Source& source) const;
+
+ private:
+  struct Step {
+    Access access = Access::constant;
+    int parent = -1;
+    int same_as = -1;
+    Py_ssize_t index = 0;
+    PyObject* key = nullptr;  // owned by `source`
+    bool has_checks = false;
+    Checks checks;
+    std::string expression;
+    Ref key_owner;
+    mutable std::uint64_t version = 0;  // of the dict in which `cached` was found; 0: none
+    mutable PyObject* cached = nullptr;
+  };
+  static PyObject* fetch(const Step& step, const Activation& activation, GuardValues& values);
+  static bool check(const Step& step, PyObject* object, const GuardValues& values);
+  static std::string why(const Step& step, PyObject* object, const GuardValues& values,
+                         const std::vector<Step>& steps);
+  bool lookups_hold() const;
+  bool all_distinct(const GuardValues& values) const;
+  std::vector<Step> steps_;
+  std::vector<int> step_of_;                // by source id
+  std::vector<std::vector<int>> distinct_;  // groups of steps
+  mutable std::vector<TypeLookup> lookups_;
+  mutable std::vector<PyObject*> last_distinct_;  // the objects for which all_distinct held
+  guards::GlobalState state_;
+  Ref globals_;
+};
+
+}  // namespace assay::capture

@@ -1,0 +1,56 @@
+/// \file What the recorder knows about the objects a program handles while a segment is recorded.
+#pragma once
+
+#include <Python.h>
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "capture/ref.h"
+#include "capture/source.h"
+#include "graph/graph.h"
+
+namespace assay::capture {
+
+struct Tracked {
+  enum class Kind : std::uint8_t {
+    source,    ///< Existed before; reached by `source`.
+    constant,  ///< Existed before, and guarded to be this very object; or part of the code.
+    node,      ///< A tensor that the graph computes.
+    local,     ///< Made in this segment: a container, a function, an instance, ...
+  };
+  Kind kind = Kind::local;
+  Source* source = nullptr;      ///< For source and constant.
+  graph::Node* node = nullptr;   ///< The graph's value; for a source tensor its placeholder.
+  bool is_touched = false;       ///< The checks of its source are there.
+  bool is_known = false;         ///< All its contents are tracked.
+  bool is_mutated = false;       ///< Changed in this segment.
+  Py_ssize_t appended = 0;       ///< Items added at the end of a list that is not known.
+  Ref known_keys;                ///< Of a dict that is not known as a whole: a set.
+  std::uint64_t order = 0;       ///< When it was first seen.
+  Ref object;                    ///< Keeps it alive; null for tensors the graph computes.
+  Ref weak;                      ///< For those: tells whether the address is still that tensor's.
+};
+
+/// The objects by address.
+class TrackedObjects {
+ public:
+  Tracked* find(PyObject* object);
+  Tracked& add(PyObject* object, Tracked::Kind kind);
+  /// Forgets what was first seen after `order`.
+  void truncate(std::uint64_t order);
+  std::uint64_t order() const { return next_; }
+  /// Lets go of what the recorder alone keeps alive, among what was first seen after `order`.
+  void sweep(std::uint64_t order);
+  void clear();
+  auto begin() { return objects_.begin(); }
+  auto end() { return objects_.end(); }
+
+ private:
+  std::unordered_map<PyObject*, Tracked> objects_;
+  std::vector<PyObject*> recent_;  // in the order of their numbers; may hold forgotten ones
+  std::uint64_t next_ = 0;
+};
+
+}  // namespace assay::capture
