@@ -85,9 +85,10 @@ struct SentBackend {
   std::map<std::string, std::string> environment = {};
 };
 
-/// Sends a backend to the trials of a reduction; files that they need are written to `directory`.
-/// Throws `UserError` if it cannot be sent.
-using BackendSender = std::function<SentBackend(const std::filesystem::path& directory)>;
+/// Sends a backend to the trials of a reduction of `graph`; files that they need are written to
+/// `directory`. Throws `UserError` if it cannot be sent.
+using BackendSender =
+    std::function<SentBackend(const std::filesystem::path& directory, const graph::Graph& graph)>;
 
 struct CompileRequest;
 

@@ -18,6 +18,7 @@ from assay import _C, aot, compare, config, errors, fx
 from assay._backends import register_backend
 from assay._compile import (
     Unsupported,
+    allow_in_graph,
     compile,
     disable,
     graph_break,
@@ -25,7 +26,9 @@ from assay._compile import (
     mark_dynamic,
     reset,
 )
+from assay._explain import ExplainOutput, ExplainWithBackend, explain
 from assay._graph import Graph
+from assay._profiler import CompileProfiler
 from assay.errors import *  # noqa: F403  (its __all__ is the list of exceptions)
 
 __version__: str = _C.version
@@ -33,25 +36,30 @@ __version__: str = _C.version
 _C.configure_from_environment()
 
 __all__ = [
-    "Unsupported",
-    "compile",
-    "disable",
-    "graph_break",
-    "is_compiling",
-    "mark_dynamic",
-    "reset",
+    "CompileProfiler",
+    "ExplainOutput",
+    "ExplainWithBackend",
     "Graph",
     "Repro",
+    "Unsupported",
+    "allow_in_graph",
     "aot",
     "compare",
+    "compile",
     "compile_times",
     "config",
+    "disable",
     "errors",
+    "explain",
     "fx",
+    "graph_break",
+    "is_compiling",
     "list_backends",
     "load",
+    "mark_dynamic",
     "parse",
     "register_backend",
+    "reset",
     "set_logs",
 ]
 __all__ += errors.__all__

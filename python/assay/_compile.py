@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import os
 import sysconfig
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from assay import _C
+from assay._observer import Observer
 from assay.errors import UserError
 
 
@@ -24,18 +27,16 @@ _C.capture_set_unsupported(Unsupported)
 
 def _skipped_files() -> list[str]:
     # Functions of these never become graphs of their own. What user code calls is followed into
-    # them all the same.
-    standard = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib")]
-    folders = [os.path.dirname(torch.__file__), os.path.dirname(functools.__file__)]
-    skipped = {os.path.join(folder, "") for folder in [*standard, *folders] if folder}
-    site = sysconfig.get_path("purelib")
-    # The standard library's folder holds site-packages, where users' libraries live.
-    return sorted(s for s in skipped if not site.startswith(s)) + [
-        os.path.join(folder, name)
-        for folder in {os.path.dirname(functools.__file__)}
-        for name in sorted(os.listdir(folder))
-        if name != "site-packages"
+    # them all the same. The standard library's folder holds site-packages, where users' libraries
+    # live: it is listed entry by entry.
+    standard = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib")}
+    entries = [
+        str(entry)
+        for folder in sorted({*standard, str(Path(functools.__file__).parent)})
+        for entry in sorted(Path(folder).iterdir())
+        if entry.name != "site-packages"
     ]
+    return [f"{Path(torch.__file__).parent}{os.sep}", *entries]
 
 
 _C.capture_skip_files(_skipped_files())
@@ -84,7 +85,8 @@ def _compile_module(
         "__module__": kind.__module__,
         "__doc__": kind.__doc__,
     }
-    wrapper = type(kind)("Compiled" + kind.__name__, (CompiledModule, kind), members)
+    metaclass: Any = type(kind)
+    wrapper = metaclass("Compiled" + kind.__name__, (CompiledModule, kind), members)
     made: torch.nn.Module = wrapper.__new__(wrapper)
     made.__dict__ = module.__dict__  # parameters, hooks, flags: one state under two names
     return made
@@ -125,11 +127,20 @@ def compile(
         raise TypeError(f"assay.compile expects a function or a module, not {model!r}")
     if disable:
         return model
-    chosen = default_backend() if backend is None else backend
+    observer = backend if isinstance(backend, Observer) else None
+    chosen = backend if observer is None else observer.backend
+    if chosen is None:
+        chosen = default_backend()
+    limit = None if observer is None else observer.cache_limit
 
     def capture(function: Callable[..., Any]) -> Any:
-        return _C.capture_function(function, chosen, options or {}, fullgraph, None)
+        captured = _C.capture_function(function, chosen, options or {}, fullgraph, limit)
+        if observer is not None:
+            observer.watch(captured)
+        return captured
 
+    if isinstance(model, CompiledModule):
+        model = model._orig_mod
     if isinstance(model, torch.nn.Module):
         return _compile_module(model, capture, settings)
     if isinstance(model, _C.CapturedFunction):
@@ -144,10 +155,8 @@ def compile(
         target = functools.partial(_call, model)
     compiled = capture(target)
     for name in functools.WRAPPER_ASSIGNMENTS:
-        try:
+        with contextlib.suppress(AttributeError):
             setattr(compiled, name, getattr(model, name))
-        except AttributeError:
-            pass
     compiled.__wrapped__ = model
     compiled._assay_settings = settings
     return compiled
@@ -158,7 +167,7 @@ def disable(function: Any = None, recursive: bool = True) -> Any:
     if function is None:
         return functools.partial(disable, recursive=recursive)
     if isinstance(function, torch.nn.Module):
-        function.forward = disable(function.forward, recursive)  # type: ignore[method-assign]
+        function.forward = disable(function.forward, recursive)
         return function
 
     @functools.wraps(function)
@@ -186,6 +195,19 @@ def is_compiling() -> bool:
 def reset() -> None:
     """Drop everything that was compiled."""
     _C.capture_reset()
+
+
+def allow_in_graph(fn: Any) -> Any:
+    """Accepted, and returns the function: calls of it are followed like those of any other.
+
+    PyTorch puts such a call into the graph without looking inside. Here the operators in it are
+    recorded, and what cannot be recorded breaks the graph.
+    """
+    if isinstance(fn, list | tuple):
+        return [allow_in_graph(function) for function in fn]
+    if not callable(fn):
+        raise TypeError(f"assay.allow_in_graph expects a function, not {fn!r}")
+    return fn
 
 
 def mark_dynamic(tensor: torch.Tensor, index: Any, **bounds: Any) -> None:

@@ -19,11 +19,11 @@ from typing import Any
 import torch.fx
 
 from assay import _C
-from assay.errors import UserError
 from assay._backends import backend_name
 from assay._graph import Graph
+from assay.errors import UserError
 from assay.fx import from_graph_module
-from assay.stock import sent_backend
+from assay.stock import live_server, sent_backend
 
 __all__ = ["reduce", "send"]
 
@@ -40,8 +40,8 @@ def reduce(
     """Find the smallest graph that fails the same way; returns the path of its ``repro.py``.
 
     Writes a launcher, the inputs and the backend below ``directory``. ``arguments`` are further
-    ones of ``assay reduce``. Raises :class:`assay.UserError` if the backend cannot be sent to
-    another process, if there is no ``assay`` command, or if it found nothing to reduce.
+    ones of ``assay reduce``. Raises :class:`assay.UserError` if there is no ``assay`` command, or
+    it found nothing to reduce.
     """
     if isinstance(graph, torch.fx.GraphModule):
         graph = from_graph_module(graph)
@@ -50,7 +50,7 @@ def reduce(
     root.mkdir(parents=True, exist_ok=True)
     launcher = root / "minifier_launcher.py"
     _C.save_repro(graph._graph, inputs, str(launcher), name, "after_dynamo", accuracy, str(root))
-    sent, environment = send(backend, name, str(root))
+    sent, environment = send(backend, name, str(root), graph._graph.function_names())
     command = _C.assay_command()
     if command is None:
         raise UserError("the assay command was not found (ASSAY_BINARY, PATH)")
@@ -64,32 +64,40 @@ def reduce(
     )
     repro = output / "repro.py"
     if done.returncode != 0 or not repro.exists():
-        raise UserError(
-            f"assay reduce ended with exit code {done.returncode} and wrote no repro"
-        )
+        raise UserError(f"assay reduce ended with exit code {done.returncode} and wrote no repro")
     return repro
 
 
 def send(
-    backend: Callable[..., Any], name: str, directory: str
+    backend: Callable[..., Any], name: str, directory: str, functions: Iterable[str]
 ) -> tuple[list[str], dict[str, str]]:
-    """Write a backend for the trials of ``assay reduce``.
+    """Make a backend known to the trials of ``assay reduce``, on a graph that calls ``functions``.
 
-    Returns the arguments that name it, and the variables that make the command find this Python
-    and this package. Raises :class:`assay.UserError` for what cannot be pickled.
+    Returns the arguments of the command, and variables of its environment. It is sent by value.
+    What cannot be sent, or belongs to functions that no other process has, is tried in forks of
+    this process.
     """
-    file = Path(directory) / f"{_file_name(name)}.pkl"
-    try:
-        sent_backend.save(backend, file)
-    except Exception as error:  # a pickler raises whatever the objects raise
-        raise UserError(
-            f"the backend '{name}' cannot be sent to another process: {error}\n"
-            "  hint: define it in a module, and use assay reduce --backend module:name"
-        ) from error
-    package = str(Path(__file__).parents[1])
-    paths = [package, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
-    environment = {"ASSAY_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(paths)}
-    return ["--backend-file", str(file)], environment
+    if all(map(_is_elsewhere, functions)):
+        file = Path(directory) / f"{_file_name(name)}.pkl"
+        try:
+            sent_backend.save(backend, file)
+        except Exception as error:  # a pickler raises whatever the objects raise
+            print(f"{name} is tried in this process's forks: {error}", file=sys.stderr)
+        else:
+            package = str(Path(__file__).parents[1])
+            paths = [package, *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
+            variables = {"ASSAY_PYTHON": sys.executable, "PYTHONPATH": os.pathsep.join(paths)}
+            return ["--backend-file", str(file)], variables
+    # The threads of a forked process are gone, so trials have one.
+    return ["--backend-server", live_server.start(backend), "--threads", "1"], {}
+
+
+def _is_elsewhere(function: str) -> bool:
+    """Whether a process without the program has that function."""
+    parts = function.split(".")
+    if parts[:2] == ["torch", "ops"]:
+        return parts[2] in ("aten", "prims", "higher_order")
+    return len(parts) == 1 or parts[0] in ("torch", "operator", "math")
 
 
 def _inherited() -> dict[str, str]:

@@ -18,7 +18,6 @@ import torch
 from torch._ops import HigherOrderOperator, OpOverload, OpOverloadPacket
 from torch.fx.node import _get_qualified_name
 
-from assay import _C
 from assay.errors import UserError
 
 __all__ = ["OPERATORS", "find", "name_of", "objects"]

@@ -15,6 +15,9 @@ repro_inputs: Literal["data", "shapes"]
 reduce: Literal["now", "launcher"] | None
 debug_dir_root: str
 cache_size_limit: int
+paranoid: bool
+debug_function: str
+suppress_errors: bool
 disable_passes: str
 pass_limit: int
 inject_fault: str
@@ -25,7 +28,6 @@ trace: str
 plugins: str
 binary: str
 python: str
-suppress_errors: bool
 verbose: bool
 replay_record_enabled: bool
 fallback_random: bool

@@ -3,7 +3,13 @@
 
 #include <torch/csrc/utils/pybind.h>
 
+#include "assay/backend.h"
+
 namespace assay::binding {
+
+/// For PythonBackendOptions: why the graph that capture gives to a backend ends where it does. None
+/// for graphs that capture did not make.
+pybind11::object compile_subgraph_reason(const CompileRequest& request);
 
 void add_captured_functions(pybind11::module_& module);
 

@@ -3,6 +3,7 @@
 #include "fx_meta.h"
 #include "graph/parse.h"
 #include "graph/print.h"
+#include "python_backend.h"
 #include "python_values.h"
 #include "repro/reduce_now.h"
 #include "repro/save.h"
@@ -89,6 +90,8 @@ void add_graph(py::module_& module) {
       .def_property_readonly("code", &GraphHandle::code)
       .def("__len__", [](const GraphHandle& self) { return self.source().graph->size(); })
       .def("lifted", &GraphHandle::lifted)
+      .def("function_names",
+           [](const GraphHandle& self) { return function_names(*self.source().graph); })
       .def("__call__", &GraphHandle::run);
   module.def(
       "graph_from_module",

@@ -183,6 +183,9 @@ PYBIND11_MODULE(_C, module) {
   add_compare(module);
   add_config(module);
 
+  module.def("log_warning", [](const std::string& text) {
+    observe::log(observe::Component::dynamo, observe::Level::warning, text);
+  });
   module.def(
       "set_logs",
       [](const std::string& text) {

@@ -2,10 +2,13 @@
 
 #include <torch/csrc/autograd/python_variable.h>
 
+#include <set>
+
 #include "assay/error.h"
 #include "aten/result_structure.h"
 #include "aten/value.h"
 #include "backends/error.h"
+#include "captured_function.h"
 #include "fx_graph.h"
 #include "fx_meta.h"
 #include "graph/graph.h"
@@ -133,17 +136,28 @@ std::shared_ptr<const CompiledGraph> compile_in_python(const py::object& callabl
   }
 }
 
+// What the graph calls, in it and in its subgraphs.
+void add_function_names(const graph::Graph& graph, std::set<std::string>& names) {
+  for (const graph::Node& node : graph.nodes()) {
+    if (node.op() == graph::Op::call_function) names.insert(node.target().name());
+  }
+  for (const graph::Attribute& attribute : graph.attributes()) {
+    if (const graph::Graph* subgraph = attribute.subgraph()) add_function_names(*subgraph, names);
+  }
+}
+
 SentBackend send(const py::object& callable, const std::string& name,
-                 const std::filesystem::path& directory) {
+                 const std::filesystem::path& directory, const graph::Graph& graph) {
   const py::gil_scoped_acquire gil;
   try {
-    const py::object send_by_value = py::module_::import("assay._reduce").attr("send");
+    const py::object send_to_trials = py::module_::import("assay._reduce").attr("send");
     const auto sent =
         py::cast<std::pair<std::vector<std::string>, std::map<std::string, std::string>>>(
-            send_by_value(callable, name, directory.string()));
+            send_to_trials(callable, name, directory.string(), function_names(graph)));
     return {sent.first, sent.second};
   } catch (const py::error_already_set& error) {
-    if (!error.matches(py::module_::import("assay.errors").attr("UserError"))) throw PythonError(error);
+    if (!error.matches(py::module_::import("assay.errors").attr("UserError")))
+      throw PythonError(error);
     throw UserError(py::cast<std::string>(py::str(error.value())));
   }
 }
@@ -159,8 +173,8 @@ Backend describe(py::object callable, std::string name, PythonBackendOptions opt
   backend.tags = options.tags;
   backend.accepts_any_option = true;
   const auto held = hold(std::move(callable));
-  backend.send = [held, name](const std::filesystem::path& directory) {
-    return send(*held, name, directory);
+  backend.send = [held, name](const std::filesystem::path& directory, const graph::Graph& graph) {
+    return send(*held, name, directory, graph);
   };
   backend.compile = [held, name, options = std::move(options)](const CompileRequest& request) {
     return compile_in_python(*held, name, options, request);
@@ -169,6 +183,12 @@ Backend describe(py::object callable, std::string name, PythonBackendOptions opt
 }
 
 }  // namespace
+
+std::set<std::string> function_names(const graph::Graph& graph) {
+  std::set<std::string> names;
+  add_function_names(graph, names);
+  return names;
+}
 
 std::shared_ptr<const Backend> python_backend(py::object callable, std::string name,
                                               PythonBackendOptions options) {
@@ -187,7 +207,9 @@ void add_python_backends(py::module_& module) {
   module.def(
       "register_backend",
       [](py::object callable, std::string name, std::vector<std::string> tags) {
-        register_backend(describe(std::move(callable), std::move(name), {std::move(tags)}));
+        register_backend(describe(
+            std::move(callable), std::move(name),
+            {.tags = std::move(tags), .compile_subgraph_reason = compile_subgraph_reason}));
       },
       py::arg("function"), py::arg("name"), py::arg("tags"));
 }

@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,9 @@ std::shared_ptr<const Backend> python_backend(pybind11::object callable, std::st
 /// its name from what Python calls it. Throws `UserError` for anything else.
 std::shared_ptr<const Backend> backend_from(const pybind11::object& backend,
                                             PythonBackendOptions options = {});
+
+/// The names of all functions that a graph and its subgraphs call.
+std::set<std::string> function_names(const graph::Graph& graph);
 
 void add_python_backends(pybind11::module_& module);
 

@@ -12,6 +12,7 @@ RestoreGeneratorScope::RestoreGeneratorScope() : generator_(at::detail::getDefau
 }
 
 RestoreGeneratorScope::~RestoreGeneratorScope() {
+  if (!state_.defined()) return;
   const std::lock_guard lock(generator_.mutex());
   generator_.set_state(state_);
 }

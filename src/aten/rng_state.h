@@ -12,6 +12,8 @@ class RestoreGeneratorScope {
   RestoreGeneratorScope();
   ~RestoreGeneratorScope();
   RestoreGeneratorScope(const RestoreGeneratorScope&) = delete;
+  /// Leaves the generator as it is now.
+  void release() { state_ = at::Tensor(); }
   RestoreGeneratorScope& operator=(const RestoreGeneratorScope&) = delete;
 
  private:

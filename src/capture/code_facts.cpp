@@ -16,7 +16,7 @@ namespace assay::capture {
 namespace {
 
 // The code unit that a jump leads to, or -1.
-int jump_target(const Instruction& instruction) {
+int jump_target(const CodeInstruction& instruction) {
   switch (instruction.opcode) {
     case JUMP_FORWARD:
     case FOR_ITER:
@@ -128,7 +128,7 @@ class Liveness {
       changed = false;
       for (std::size_t s = starts.size(); s-- > 0;) {
         const int start = starts[s];
-        const Instruction instruction = instruction_at(code, start);
+        const CodeInstruction instruction = instruction_at(code, start);
         std::vector<bool> live = always_;
         const auto merge = [&](int target) {
           const std::vector<bool>& from = live_[static_cast<std::size_t>(target)];
@@ -179,7 +179,7 @@ bool is_library_code(PyCodeObject* code) {
   return entry->second;
 }
 
-Instruction instruction_at(PyCodeObject* code, int index) {
+CodeInstruction instruction_at(PyCodeObject* code, int index) {
   const _Py_CODEUNIT* units = _PyCode_CODE(code);
   int argument = 0;
   while (true) {

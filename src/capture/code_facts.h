@@ -29,11 +29,11 @@ void set_library_files(std::vector<std::string> prefixes);
 
 /// The instruction (opcode and argument, EXTENDED_ARG folded, specializations undone) that starts at
 /// a code unit, and where the next one starts.
-struct Instruction {
+struct CodeInstruction {
   int opcode = 0;
   int argument = 0;
   int next = 0;
 };
-Instruction instruction_at(PyCodeObject* code, int index);
+CodeInstruction instruction_at(PyCodeObject* code, int index);
 
 }  // namespace assay::capture

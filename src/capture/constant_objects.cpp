@@ -41,12 +41,14 @@ Types make_iterator_types() {
   PyObject* globals = PyDict_New();
   PyDict_SetItemString(globals, "__builtins__", PyEval_GetBuiltins());
   PyDict_SetItemString(globals, "itertools", PyImport_ImportModule("itertools"));
+  PyDict_SetItemString(globals, "OrderedDict", reinterpret_cast<PyObject*>(&PyODict_Type));
   add_types_of(types,
                "[type(iter([])), type(iter(())), type(iter(range(0))), type(iter(range(2**70))),"
                " type(iter({})), type(iter({}.items())), type(iter({}.values())),"
                " type(reversed([])), type(reversed({})), type(reversed(())), type(iter('')),"
                " enumerate, zip, map, filter, type({}.keys()), type({}.values()),"
-               " type({}.items()), itertools.chain, itertools.count, itertools.repeat,"
+               " type({}.items()), type(OrderedDict().keys()), type(OrderedDict().values()),"
+               " type(OrderedDict().items()), type(iter(OrderedDict())), itertools.chain, itertools.count, itertools.repeat,"
                " itertools.product, itertools.islice, itertools.accumulate, itertools.zip_longest,"
                " itertools.starmap, itertools.permutations, itertools.combinations,"
                " itertools.cycle, itertools.takewhile, itertools.dropwhile, itertools.pairwise,"
@@ -84,6 +86,15 @@ bool has_object_layout(PyTypeObject* type) {
     if (heap->ht_module != nullptr) return false;
   }
   return type == &PyBaseObject_Type;
+}
+
+PyObject* dict_of_view(PyObject* object) {
+  const PyTypeObject* type = Py_TYPE(object);
+  const bool is_view = type == &PyDictKeys_Type || type == &PyDictValues_Type ||
+                       type == &PyDictItems_Type || type == &PyODictKeys_Type ||
+                       type == &PyODictValues_Type || type == &PyODictItems_Type;
+  if (!is_view) return nullptr;
+  return reinterpret_cast<PyObject*>(reinterpret_cast<_PyDictViewObject*>(object)->dv_dict);
 }
 
 }  // namespace assay::capture

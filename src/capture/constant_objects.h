@@ -12,6 +12,8 @@ bool is_identity_object(PyObject* object);
 /// tuples, ranges, dicts; enumerate, zip, map, filter, reversed; itertools'.
 bool is_builtin_iterator(PyObject* object);
 
+/// The dict of a keys(), values() or items() view; null for other objects.
+PyObject* dict_of_view(PyObject* object);
 /// Instances of the type are what object.__new__ makes, with a __dict__ and no slots of their own.
 bool has_object_layout(PyTypeObject* type);
 

@@ -1,17 +1,19 @@
 #include "capture/driver.h"
 
 #include <ATen/PythonTorchFunctionTLS.h>
+#include <ATen/core/grad_mode.h>
 #include <c10/core/impl/TorchDispatchModeTLS.h>
 #include <torch/csrc/utils/pybind.h>
 
 #include <algorithm>
-#include <unordered_map>
+#include <utility>
 
 #include "assay/error.h"
 #include "capture/code_facts.h"
 #include "capture/hook.h"
 #include "capture/loop.h"
 #include "capture/recorder.h"
+#include "capture/trace_log.h"
 #include "config/config.h"
 #include "graph/print.h"
 #include "observe/observe.h"
@@ -33,12 +35,12 @@ PyObject*& unsupported_class() {
   return type;
 }
 
-std::string place_of(const BreakReason& reason) {
+std::string text_of(const std::vector<CodeLine>& stack) {
   std::string text;
-  if (!reason.file.empty()) {
-    text = "\n  File \"" + reason.file + "\", line " + std::to_string(reason.line) + ", in " +
-           reason.function;
-    if (!reason.source_line.empty()) text += "\n    " + reason.source_line;
+  for (const CodeLine& line : stack) {
+    text += "\n  File \"" + line.file + "\", line " + std::to_string(line.line) + ", in " +
+            line.function;
+    if (!line.text.empty()) text += "\n    " + line.text;
   }
   return text;
 }
@@ -54,6 +56,9 @@ class ThreadCapture : public SegmentSink {
   Recorder recorder;
   std::shared_ptr<SegmentCache> cache;
   std::string recompile_reason;
+  /// With the setting `paranoid`: a segment whose guards hold, recorded once more beside it.
+  const Segment* expected = nullptr;
+  const CaptureRecord* compiling = nullptr;
 };
 
 ThreadCapture& this_thread() {
@@ -68,8 +73,12 @@ void compile(Segment& segment, const CaptureSettings& settings,
   request.graph = segment.graph;
   request.inputs = std::move(example_inputs);
   request.options = settings.options;
+  const at::AutoGradMode mode(segment.runs_with_grad || at::GradMode::is_enabled());
   const pybind11::gil_scoped_release unlocked;
   try {
+    if (segment.mutates_history && settings.backend->compiles_halves) {
+      throw TraceError("an input that takes part in autograd is changed in place");
+    }
     segment.compiled = repro::compile_with_debug(*settings.backend, request);
   } catch (const TraceError& error) {
     // The program is fine, but cannot be differentiated ahead of time: its captured graph runs as
@@ -82,27 +91,57 @@ void compile(Segment& segment, const CaptureSettings& settings,
   }
 }
 
+// Empty if a recording came to the same as the segment that would have been replayed.
+std::string difference(const Segment& before, const Segment& now) {
+  if (now.guards == nullptr) return "the segment cannot be made again: " + now.reason.reason;
+  if (now.end != before.end || (now.result < 0) != (before.result < 0)) {
+    return "the program took another way";
+  }
+  if ((now.graph == nullptr) != (before.graph == nullptr)) return "the graph is another one";
+  if (now.graph != nullptr) {
+    const std::string text = graph::print(*now.graph);
+    if (text != graph::print(*before.graph)) return "the graph is another one:\n" + text;
+  }
+  if (now.effects.size() != before.effects.size()) return "the effects are others";
+  if (now.slots.size() != before.slots.size()) return "other variables were set";
+  return "";
+}
+
 bool ThreadCapture::finished(Activation& root, int start, std::unique_ptr<Segment> segment,
                              std::vector<c10::IValue> example_inputs) {
   const std::shared_ptr<SegmentCache> into = cache;
+  if (const Segment* before = std::exchange(expected, nullptr)) {
+    const std::string what = difference(*before, *segment);
+    if (what.empty()) return true;
+    const CodeLine place = line_of(root.code, start);
+    PyErr_SetString(PyExc_AssertionError,
+                    ("paranoid: " + what + ", although the guards of the segment hold\n  File \"" +
+                     place.file + "\", line " + std::to_string(place.line) + ", in " +
+                     place.function)
+                        .c_str());
+    return false;
+  }
   const BreakReason& reason = segment->reason;
   const bool is_break = !reason.reason.empty() && reason.is_break;
   SegmentStart& at = into->of(root.code).starts[start];
   const CodeLine place = line_of(root.code, start);
+  const std::vector<CodeLine> stack = is_break ? lines_since(root) : std::vector<CodeLine>{};
+  log_step("done tracing", place);
   if (is_break) {
     observe::artifact(observe::Artifact::graph_breaks,
-                      [&] { return "Graph break: " + reason.reason + place_of(reason); });
+                      [&] { return "Graph break: " + reason.reason + text_of(stack); });
   }
   const bool is_worth_a_record = segment->graph != nullptr || is_break;
   if (is_worth_a_record) {
     into->records.push_back({place.function, place.file, place.line, segment->graph,
                              segment->guards == nullptr ? std::vector<std::string>{}
                                                         : segment->guards->describe(),
-                             reason, recompile_reason});
+                             reason,
+                             stack, recompile_reason});
   }
   recompile_reason.clear();
   if (is_break && into->settings.fullgraph) {
-    PyErr_SetString(unsupported_class(), (reason.reason + place_of(reason) +
+    PyErr_SetString(unsupported_class(), (reason.reason + text_of(stack) +
                                           "\n  fullgraph=True does not allow graph breaks; "
                                           "rewrite this line, or compile with fullgraph=False")
                                              .c_str());
@@ -114,12 +153,15 @@ bool ThreadCapture::finished(Activation& root, int start, std::unique_ptr<Segmen
     return true;
   }
   observe::artifact(observe::Artifact::graph_code, [&] { return graph::print(*segment->graph); });
+  observe::artifact(observe::Artifact::graph, [&] { return graph_table(*segment->graph); });
   observe::artifact(observe::Artifact::guards, [&] {
     std::string text = "GUARDS:";
     for (const std::string& line : segment->guards->describe()) text += "\n  " + line;
     return text;
   });
   cache = nullptr;  // what the backend runs is not captured
+  const CaptureRecord record = into->records.back();
+  compiling = &record;
   bool ok = true;
   try {
     compile(*segment, into->settings, std::move(example_inputs));
@@ -131,6 +173,7 @@ bool ThreadCapture::finished(Activation& root, int start, std::unique_ptr<Segmen
     ok = false;
   }
   cache = into;
+  compiling = nullptr;
   if (!ok && config::get<"suppress_errors">()) {
     PyErr_WriteUnraisable(nullptr);
     return true;
@@ -148,6 +191,12 @@ bool is_under_modes() {
          Functions::get_disabled_state() != at::impl::TorchFunctionDisabledState::ENABLED;
 }
 
+// Whether the setting `debug_function` leaves a function to be captured.
+bool is_wanted(PyCodeObject* code) {
+  const std::string wanted = config::get<"debug_function">();
+  return wanted.empty() || PyUnicode_CompareWithASCIIString(code->co_name, wanted.c_str()) == 0;
+}
+
 // Watches the instruction boundaries of one frame.
 class FrameDriver : public Boundary {
  public:
@@ -157,6 +206,7 @@ class FrameDriver : public Boundary {
   Step at_instruction(Activation& a) override {
     Recorder& recorder = capture_.recorder;
     if (recorder.is_recording()) {
+      log_instruction(a);
       if (recorder.root() != &a) return Step::execute;
       recorder.checkpoint(a);
       if (instruction_at(a.code, a.instruction).opcode != RETURN_VALUE) return Step::execute;
@@ -187,9 +237,16 @@ class FrameDriver : public Boundary {
     for (std::size_t i = 0; i < at.segments.size(); ++i) {
       const Segment& segment = *at.segments[i];
       GuardValues values;
-      if (!segment.guards->hold(a, state, values)) continue;
+      if (!segment.guards->hold(a, state, values) || !segment.shares_memory_as_before(values)) {
+        continue;
+      }
       if (i > 0) std::rotate(at.segments.begin(), at.segments.begin() + static_cast<std::ptrdiff_t>(i),
                              at.segments.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+      if (config::get<"paranoid">()) {
+        capture_.expected = &segment;
+        capture_.recorder.begin(a);
+        return Step::execute;
+      }
       return replay(a, segment, values);
     }
     if (at.breaks_at_once) return Step::execute;
@@ -223,6 +280,7 @@ class FrameDriver : public Boundary {
 
   Step record(Activation& a, SegmentCache::Code& code, SegmentStart& at,
               const guards::GlobalState& state) {
+    if (!is_wanted(a.code)) return Step::hand_over;
     if (!at.segments.empty()) {
       const std::string reason = at.segments.front()->guards->failure(a, state);
       const CodeLine place = line_of(a.code, a.instruction);
@@ -250,7 +308,10 @@ class FrameDriver : public Boundary {
       }
       capture_.recompile_reason = reason;
     }
+    capture_.expected = nullptr;
+    log_step("start tracing", line_of(a.code, a.instruction));
     capture_.recorder.begin(a);
+    log_instruction(a);
     return Step::execute;
   }
 
@@ -290,6 +351,8 @@ CaptureScope::~CaptureScope() {
   ThreadCapture& capture = this_thread();
   capture.cache = std::move(saved_);
 }
+
+const CaptureRecord* record_being_compiled() { return this_thread().compiling; }
 
 bool is_capturing() { return this_thread().recorder.is_recording(); }
 

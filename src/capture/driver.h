@@ -29,6 +29,9 @@ bool is_capturing();
 /// Ends the segment that this thread records, if it does: assay.graph_break().
 bool request_break(const char* reason);
 
+/// What is given to a backend on this thread; null if nothing is.
+const CaptureRecord* record_being_compiled();
+
 /// The class of the exception for breaks under `fullgraph`.
 void set_unsupported_class(PyObject* type);
 

@@ -1,7 +1,11 @@
 #include "capture/recipe_builder.h"
 
+#include <ATen/core/grad_mode.h>
+
 #include <algorithm>
 
+#include "aten/input_copies.h"
+#include "aten/operator_record.h"
 #include "capture/code_facts.h"
 #include "capture/constant_objects.h"
 #include "capture/torch_types.h"
@@ -15,6 +19,22 @@ bool is_plain_instance(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
   return (type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0 && type->tp_itemsize == 0 &&
          has_object_layout(type);
+}
+
+// Inputs for the compiler in the place of those that the program has changed by now: they share
+// memory as the real ones do, and require grad as these did.
+std::vector<c10::IValue> examples_as_before(const std::vector<c10::IValue>& inputs,
+                                            const std::vector<bool>& wants_grad) {
+  const at::AutoGradMode no_grad(false);
+  std::vector<aten::Value> values;
+  for (const c10::IValue& input : inputs) values.emplace_back(c10::IValue(input.toTensor().detach()));
+  std::vector<c10::IValue> examples;
+  for (aten::Value& copy : aten::copy_inputs(values)) {
+    at::Tensor tensor = copy.leaf.toTensor();
+    if (wants_grad[examples.size()]) tensor.requires_grad_();
+    examples.emplace_back(std::move(tensor));
+  }
+  return examples;
 }
 
 }  // namespace
@@ -118,14 +138,11 @@ int RecipeBuilder::make_function(PyObject* object) {
 
 int RecipeBuilder::make_iterator(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
-  if (type == &PyDictKeys_Type || type == &PyDictValues_Type || type == &PyDictItems_Type) {
-    const char* name = type == &PyDictKeys_Type     ? "keys"
-                       : type == &PyDictValues_Type ? "values"
-                                                    : "items";
-    const Ref mapping = Ref::steal(PyObject_GetAttrString(object, "mapping"));
-    // A read-only proxy of the dict: its referent is what was tracked.
-    const auto* view = reinterpret_cast<_PyDictViewObject*>(object);
-    const int dict = recipe(reinterpret_cast<PyObject*>(view->dv_dict));
+  if (PyObject* viewed = dict_of_view(object)) {
+    const char* name = type == &PyDictKeys_Type || type == &PyODictKeys_Type       ? "keys"
+                       : type == &PyDictValues_Type || type == &PyODictValues_Type ? "values"
+                                                                                   : "items";
+    const int dict = recipe(viewed);
     if (dict < 0) return kFailed;
     const Ref text = Ref::steal(PyUnicode_InternFromString(name));
     const int method = add(Make::builtin, text.get(), {dict});
@@ -364,9 +381,29 @@ std::vector<std::vector<const Source*>> RecipeBuilder::distinct_groups() const {
   return groups;
 }
 
+// A graph that sets grad mode starts with it on, whatever it is outside, and leaves it as it was:
+// a compiler decides by the mode at the start what it differentiates.
+void RecipeBuilder::keep_grad_mode(graph::Graph& graph) {
+  constexpr const char* kSetGradMode = "torch._C._set_grad_enabled";
+  const bool sets_mode = std::ranges::any_of(
+      graph.nodes(), [&](const graph::Node& node) { return node.calls(kSetGradMode); });
+  if (!sets_mode) return;
+  segment_.runs_with_grad = true;
+  if (!recorder_.initial_grad_mode_) {
+    for (graph::Node& node : graph.nodes()) {
+      if (node.op() == graph::Op::placeholder) continue;
+      const graph::Graph::InsertBefore before(graph, node);
+      graph.call_function(kSetGradMode, {false});
+      break;
+    }
+  }
+  if (!recorder_.grad_mode_) graph.call_function(kSetGradMode, {true});
+}
+
 std::vector<c10::IValue> RecipeBuilder::finish_graph() {
   graph::Graph& graph = *recorder_.graph_;
   std::vector<c10::IValue> examples;
+  keep_grad_mode(graph);
   std::vector<graph::Argument> results(outputs_.begin(), outputs_.end());
   for (auto region = recorder_.autocast_.rbegin(); region != recorder_.autocast_.rend(); ++region) {
     graph.call_function("torch.amp.autocast_mode._exit_autocast", {region->node});
@@ -378,19 +415,29 @@ std::vector<c10::IValue> RecipeBuilder::finish_graph() {
     if ((*node)->calls("operator.getitem") && (*node)->users().empty()) graph.erase(**node);
   }
   std::vector<const Source*> input_sources;
+  std::vector<bool> wants_grad;
   for (const auto& input : recorder_.inputs_) {
     if (input.placeholder->users().empty()) {
       graph.erase(*input.placeholder);
       continue;
     }
     input_sources.push_back(input.source);
-    at::Tensor example = input.tensor;
-    if (example._version() != input.version || example.requires_grad() != input.requires_grad) {
-      segment_.mutates_inputs = true;
-      example = example.detach().clone().requires_grad_(input.requires_grad);
-    }
-    examples.emplace_back(std::move(example));
+    const at::Tensor& tensor = input.tensor;
+    const bool is_mutated = (!tensor.is_inference() && tensor._version() != input.version) ||
+                            tensor.requires_grad() != input.requires_grad;
+    segment_.mutates_inputs = segment_.mutates_inputs || is_mutated;
+    segment_.mutates_history = segment_.mutates_history ||
+                               (is_mutated && input.requires_grad && !tensor.is_leaf());
+    examples.emplace_back(tensor);
+    wants_grad.push_back(input.requires_grad);
   }
+  if (segment_.mutates_inputs) {
+    segment_.sharing.emplace(examples);
+    examples = examples_as_before(examples, wants_grad);
+  }
+  segment_.is_random = std::ranges::any_of(graph.nodes(), [](const graph::Node& node) {
+    return node.is_call() && aten::operator_record(node).is_random;
+  });
   std::vector<bool> needed(recorder_.sources_.size());
   for (const Source* source : input_sources) needed[static_cast<std::size_t>(source->id)] = true;
   for (const Recipe& made : segment_.recipes) {

@@ -44,6 +44,7 @@ class RecipeBuilder {
   PyObject* saved_contents(PyObject* object) const;
   bool build_slots();
   bool build_effects();
+  void keep_grad_mode(graph::Graph& graph);
   std::vector<std::vector<const Source*>> distinct_groups() const;
   int failed(std::string what);
 

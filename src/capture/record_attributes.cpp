@@ -349,7 +349,7 @@ PyObject* Recorder::bind_descriptor(Activation& a, PyObject* descriptor, PyObjec
     PyObject* getter = PyObject_GetAttrString(descriptor, "fget");
     if (getter == nullptr || getter == Py_None) {
       Py_XDECREF(getter);
-      return PyObject_GetAttr(object, name);
+      return PyObject_GenericGetAttr(object, name);
     }
     is_constant(getter);
     PyObject* args[] = {nullptr, object};
@@ -369,7 +369,7 @@ PyObject* Recorder::bind_descriptor(Activation& a, PyObject* descriptor, PyObjec
   if (!stop(a, "a descriptor of type '" + std::string(kind->tp_name) + "' is not modelled")) {
     return nullptr;
   }
-  return PyObject_GetAttr(object == nullptr ? type : object, name);
+  return object == nullptr ? PyObject_GetAttr(type, name) : PyObject_GenericGetAttr(object, name);
 }
 
 PyObject* Recorder::module_getattr(PyObject* module, PyObject* name, bool& found) {
@@ -409,7 +409,7 @@ PyObject* Recorder::bind_found(Activation& a, PyObject* found, PyObject* object,
 
 PyObject* Recorder::read_member(Activation& a, PyObject* object, PyObject* descriptor,
                                 PyObject* name) {
-  PyObject* found = PyObject_GetAttr(object, name);
+  PyObject* found = PyObject_GenericGetAttr(object, name);
   const Member member{object, descriptor};
   if (std::ranges::find(known_members_, member) != known_members_.end()) return found;
   known_members_.push_back(member);
@@ -448,7 +448,8 @@ PyObject* Recorder::instance_attribute(Activation& a, PyObject* object, PyObject
     if (custom != nullptr && PyFunction_Check(custom)) {
       is_constant(custom);
       PyObject* args[] = {nullptr, object, name};
-      return call_object(a, {custom, args + 1, 2, nullptr});
+      PyObject* found = call_object(a, {custom, args + 1, 2, nullptr});
+      return found != nullptr ? found : after_attribute_error(a, object, name);
     }
     if (PyMethod_Check(object) || Py_TYPE(object) == &PySuper_Type) {
       return special_attribute(*this, a, object, name);
@@ -460,19 +461,36 @@ PyObject* Recorder::instance_attribute(Activation& a, PyObject* object, PyObject
       return PyObject_GetAttr(object, name);
     }
   }
-  return generic_attribute(a, object, name);
+  bool is_missing = false;
+  PyObject* found = find_attribute(a, object, name, is_missing);
+  if (is_missing) return fallback_attribute(a, object, name);
+  return found != nullptr ? found : after_attribute_error(a, object, name);
 }
 
-PyObject* Recorder::generic_attribute(Activation& a, PyObject* object, PyObject* name) {
+// __getattr__ is asked as well where a property or __getattribute__ raises AttributeError.
+PyObject* Recorder::after_attribute_error(Activation& a, PyObject* object, PyObject* name) {
   static PyObject* const getattr = interned("__getattr__");
-  static PyObject* const module_getattr_function = [] {
-    return _PyType_Lookup(module_type(), getattr);
-  }();
-  const auto plainly = [&](const std::string& why) -> PyObject* {
-    if (!stop(a, why)) return nullptr;
-    return PyObject_GetAttr(object, name);
-  };
+  if (PyErr_ExceptionMatches(PyExc_AttributeError) == 0) return nullptr;
+  PyObject* type = nullptr;
+  PyObject* value = nullptr;
+  PyObject* traceback = nullptr;
+  PyErr_Fetch(&type, &value, &traceback);  // a lookup clears what is set
+  if (_PyType_Lookup(Py_TYPE(object), getattr) == nullptr) {
+    PyErr_Restore(type, value, traceback);
+    return nullptr;
+  }
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(traceback);
+  if (is_recording()) return fallback_attribute(a, object, name);
+  PyObject* args[] = {object, name};
+  return PyObject_VectorcallMethod(getattr, args, 2, nullptr);
+}
+
+PyObject* Recorder::find_attribute(Activation& a, PyObject* object, PyObject* name,
+                                   bool& is_missing) {
   PyTypeObject* type = Py_TYPE(object);
+  is_missing = false;
   if (PyFunction_Check(object) || PyCFunction_Check(object)) {
     return special_attribute(*this, a, object, name);
   }
@@ -490,18 +508,22 @@ PyObject* Recorder::generic_attribute(Activation& a, PyObject* object, PyObject*
     if (found != nullptr) return Py_NewRef(found);
     if (PyErr_Occurred() != nullptr) return nullptr;
   }
-  if (descriptor != nullptr) {
-    if (Py_TYPE(descriptor)->tp_descr_get != nullptr) {
-      return bind_descriptor(a, descriptor, object, type_object, name);
-    }
-    if (!is_scalar(descriptor) && tracked_.find(descriptor) == nullptr) {
-      Tracked& tracked = tracked_.add(descriptor, Tracked::Kind::source);
-      tracked.source = sources_.constant(descriptor);
-    }
-    return Py_NewRef(descriptor);
-  }
-  PyObject* fallback = lookup_on_type(type, getattr);
-  if (fallback == nullptr) return PyObject_GetAttr(object, name);  // raises AttributeError
+  if (descriptor != nullptr) return bind_found(a, descriptor, object, type_object, name);
+  is_missing = true;
+  return nullptr;
+}
+
+PyObject* Recorder::generic_attribute(Activation& a, PyObject* object, PyObject* name) {
+  bool is_missing = false;
+  PyObject* found = find_attribute(a, object, name, is_missing);
+  return is_missing ? PyObject_GenericGetAttr(object, name) : found;  // raises AttributeError
+}
+
+PyObject* Recorder::fallback_attribute(Activation& a, PyObject* object, PyObject* name) {
+  static PyObject* const getattr = interned("__getattr__");
+  static PyObject* const module_getattr_function = _PyType_Lookup(module_type(), getattr);
+  PyObject* fallback = lookup_on_type(Py_TYPE(object), getattr);
+  if (fallback == nullptr) return PyObject_GenericGetAttr(object, name);  // raises AttributeError
   if (fallback == module_getattr_function) {
     bool found = false;
     PyObject* value = module_getattr(object, name, found);
@@ -509,7 +531,10 @@ PyObject* Recorder::generic_attribute(Activation& a, PyObject* object, PyObject*
     if (PyErr_Occurred() != nullptr) return nullptr;
     return PyObject_GetAttr(object, name);  // raises, by reading what was guarded
   }
-  if (!PyFunction_Check(fallback)) return plainly("__getattr__ is not a Python function");
+  if (!PyFunction_Check(fallback)) {
+    if (!stop(a, "__getattr__ is not a Python function")) return nullptr;
+    return PyObject_GetAttr(object, name);
+  }
   is_constant(fallback);
   PyObject* args[] = {nullptr, object, name};
   return call_object(a, {fallback, args + 1, 2, nullptr});

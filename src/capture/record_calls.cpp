@@ -2,6 +2,7 @@
 // everything else ends the segment.
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "capture/code_facts.h"
@@ -11,7 +12,6 @@
 #include "capture/models.h"
 #include "capture/recorder.h"
 #include "capture/torch_types.h"
-#include "opcode.h"
 
 namespace assay::capture {
 
@@ -54,29 +54,21 @@ bool is_partial(PyObject* object) {
   return Py_TYPE(object) == type;
 }
 
-// The descriptor that a bound method of a builtin type was bound from, or null: not simply what the
-// type has under that name, for super() finds it further up.
-PyObject* bound_from(PyObject* callable, PyObject* self) {
-  if (self == Py_None || PyModule_Check(self) || PyType_Check(self)) return nullptr;
-  const Ref name = Ref::steal(PyObject_GetAttrString(callable, "__name__"));
-  if (!name) {
-    PyErr_Clear();
-    return nullptr;
-  }
+// The descriptor of a builtin type that a bound method was made from: not what the object's own
+// class finds under that name, since it may have been reached through super().
+PyObject* bound_from(PyObject* callable, PyObject* self, PyObject* name) {
   PyObject* mro = Py_TYPE(self)->tp_mro;
+  const Ref owner = Ref::steal(PyObject_GetAttrString(callable, "__objclass__"));
+  PyErr_Clear();
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(mro); ++i) {
-    auto* type = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(mro, i));
-    PyObject* found = PyDict_GetItem(type->tp_dict, name.get());
+    PyObject* type = PyTuple_GET_ITEM(mro, i);
+    PyObject* found = PyDict_GetItem(reinterpret_cast<PyTypeObject*>(type)->tp_dict, name);
     if (found == nullptr) continue;
-    if (PyCFunction_Check(callable) && Py_TYPE(found) == &PyMethodDescr_Type &&
+    if (Py_TYPE(found) == &PyWrapperDescr_Type && owner.get() == type) return found;
+    if (Py_TYPE(found) == &PyMethodDescr_Type && PyCFunction_Check(callable) &&
         reinterpret_cast<PyMethodDescrObject*>(found)->d_method ==
             reinterpret_cast<PyCFunctionObject*>(callable)->m_ml) {
       return found;
-    }
-    if (!PyCFunction_Check(callable) && Py_TYPE(found) == &PyWrapperDescr_Type) {
-      const Ref owner = Ref::steal(PyObject_GetAttrString(callable, "__objclass__"));
-      PyErr_Clear();
-      if (owner && owner.get() == reinterpret_cast<PyObject*>(type)) return found;
     }
   }
   return nullptr;
@@ -253,13 +245,17 @@ PyObject* Recorder::call_function(Activation& a, const Call& call, Source* const
 PyObject* Recorder::call_builtin(Activation& a, const Call& call) {
   PyObject* callable = call.callable;
   const Ref self = Ref::steal(PyObject_GetAttrString(callable, "__self__"));
+  const Ref name = Ref::steal(PyObject_GetAttrString(callable, "__name__"));
   PyErr_Clear();
-  PyObject* descriptor = self ? bound_from(callable, self.get()) : nullptr;
-  if (descriptor != nullptr) {
-    is_constant(descriptor);
-    const WithReceiver with(descriptor, self.get(), call);
-    if (find_model(descriptor) != nullptr || find_graph_function(descriptor) != nullptr) {
-      return call_object(a, with.made);
+  if (self && name && self.get() != Py_None && !PyModule_Check(self.get())) {
+    // A bound method of a builtin type: call what it was bound from.
+    PyObject* found = PyType_Check(self.get()) ? nullptr : bound_from(callable, self.get(), name.get());
+    if (found != nullptr) {
+      is_constant(found);
+      const WithReceiver with(found, self.get(), call);
+      if (find_model(found) != nullptr || find_graph_function(found) != nullptr) {
+        return call_object(a, with.made);
+      }
     }
   }
   return call_plainly(a, call, "a call of " + name_of(callable) + ", which is not modelled");
@@ -276,9 +272,6 @@ PyObject* Recorder::call_type(Activation& a, const Call& call) {
     is_constant(meta_call);
     const WithReceiver with(meta_call, call.callable, call);
     return call_object(a, with.made);
-  }
-  if (PyType_IsSubtype(type, module_type()) != 0) {
-    return call_plainly(a, call, "a module is created");
   }
   PyObject* found_new = lookup_on_type(type, new_name);
   PyObject* found_init = lookup_on_type(type, init_name);
@@ -523,9 +516,8 @@ bool Recorder::matches_kind(Activation& a, Operand subject, unsigned long type_f
 }
 
 void Recorder::unusual(Activation& a, const char* what) {
-  // CPython makes the generator; its frame is followed when it runs.
-  const bool is_generator = instruction_at(a.code, a.instruction).opcode == RETURN_GENERATOR;
-  if (is_generator && &a != root_) return;
+  // Making a generator runs nothing of the program; it is followed when it is resumed.
+  if (std::string_view(what) == "creating a generator") return;
   if (is_recording()) stop(a, std::string("the instruction ") + what + " is not modelled");
 }
 

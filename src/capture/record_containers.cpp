@@ -358,9 +358,8 @@ PyObject* Recorder::contains(Activation& a, Operand item, Operand container, boo
     if (truth < 0) return nullptr;
     return Py_NewRef((truth == 1) != invert ? Py_True : Py_False);
   }
-  if (Py_TYPE(object) == &PyDictKeys_Type) {
-    PyObject* dict = reinterpret_cast<PyObject*>(
-        reinterpret_cast<_PyDictViewObject*>(object)->dv_dict);
+  if (Py_TYPE(object) == &PyDictKeys_Type || Py_TYPE(object) == &PyODictKeys_Type) {
+    PyObject* dict = dict_of_view(object);
     if (tracked_.find(dict) != nullptr && is_known_key(item.object)) {
       read_item(dict, item.object);
       return Operations::contains(a, item, container, invert);
@@ -617,12 +616,7 @@ PyObject* Recorder::get_iter(Activation& a, Operand iterable) {
     if (tracked->kind != Tracked::Kind::local) return Operations::get_iter(a, iterable);
     return Operations::get_iter(a, iterable);
   }
-  const bool is_view = Py_TYPE(object) == &PyDictKeys_Type ||
-                       Py_TYPE(object) == &PyDictValues_Type ||
-                       Py_TYPE(object) == &PyDictItems_Type;
-  if (is_view) {
-    PyObject* dict = reinterpret_cast<PyObject*>(
-        reinterpret_cast<_PyDictViewObject*>(object)->dv_dict);
+  if (PyObject* dict = dict_of_view(object)) {
     if (!know_contents(dict)) return plainly("a loop over a dict whose contents are not known");
   } else if (!is_iterable_known(object) && !PyDict_Check(object)) {
     return plainly(std::string("a loop over an object of type '") + Py_TYPE(object)->tp_name + "'");

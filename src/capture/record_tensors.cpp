@@ -218,6 +218,14 @@ PyObject* Recorder::call_tensor_function(Activation& a, const graph::Target& tar
   if (!resolves(target, is_method)) {
     return call_plainly(a, call, "'" + target.name() + "' cannot be part of a graph");
   }
+  // torch.sort(x, out=(values, indices)): the runner takes one tensor per name.
+  const std::size_t positional = call.positional();
+  for (std::size_t i = positional; i < call.count; ++i) {
+    PyObject* name = PyTuple_GET_ITEM(call.names, static_cast<Py_ssize_t>(i - positional));
+    if (PyUnicode_CompareWithASCIIString(name, "out") == 0 && PyTuple_Check(call.args[i])) {
+      return call_plainly(a, call, "several results are written to out=");
+    }
+  }
   if (!arguments_of(call, args, kwargs)) {
     return call_plainly(a, call, "an argument of '" + target.name() + "' cannot be part of a graph");
   }

@@ -118,11 +118,11 @@ void Recorder::roll_back() {
     nodes_.pop_back();
   }
   tracked_.truncate(checkpoint_.tracked);
-  while (!inputs_.empty() &&
-         inputs_.back().source->id >= static_cast<int>(checkpoint_.sources)) {
-    graph_->erase(*inputs_.back().placeholder);
-    inputs_.pop_back();
-  }
+  std::erase_if(inputs_, [&](const Input& input) {
+    if (input.source->id < static_cast<int>(checkpoint_.sources)) return false;
+    graph_->erase(*input.placeholder);
+    return true;
+  });
   sources_.truncate(checkpoint_.sources);
   lookups_.resize(checkpoint_.lookups);
   effects_.resize(checkpoint_.effects);

@@ -271,6 +271,10 @@ class Recorder final : public Operations {
   graph::StackTrace user_stack() const;
   PyObject* tensor_attribute(Activation& a, PyObject* tensor, PyObject* name);
   PyObject* instance_attribute(Activation& a, PyObject* object, PyObject* name);
+  /// As object.__getattribute__, but says that nothing was found instead of raising.
+  PyObject* find_attribute(Activation& a, PyObject* object, PyObject* name, bool& is_missing);
+  PyObject* fallback_attribute(Activation& a, PyObject* object, PyObject* name);
+  PyObject* after_attribute_error(Activation& a, PyObject* object, PyObject* name);
   PyObject* type_attribute(Activation& a, PyObject* type, PyObject* name);
   PyObject* module_attribute(Activation& a, PyObject* module, PyObject* name);
   PyObject* module_getattr(PyObject* module, PyObject* name, bool& found);

@@ -4,6 +4,7 @@
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include "aten/rng_state.h"
 #include "capture/cpython_311.h"
 #include "capture/torch_types.h"
 
@@ -109,6 +110,36 @@ class AutocastNesting {
 
 }  // namespace
 
+bool Segment::shares_memory_as_before(const GuardValues& values) const {
+  if (!sharing) return true;
+  c10::SmallVector<c10::IValue, 16> arguments;
+  for (const GraphInput& input : inputs) {
+    arguments.push_back(to_input(values.objects[static_cast<std::size_t>(input.step)]));
+  }
+  return sharing->same_sharing({arguments.data(), arguments.size()});
+}
+
+void Segment::run_graph(std::span<c10::IValue> arguments, Outputs& outputs) const {
+  // If the graph raises, the loop runs this part again, from the same random state.
+  std::optional<aten::RestoreGeneratorScope> generator;
+  if (is_random) generator.emplace();
+  const bool grad_mode = at::GradMode::is_enabled();
+  try {
+    if (runs_with_grad) at::GradMode::set_enabled(true);
+    if (graph->size() > kSmallGraph + inputs.size()) {
+      const pybind11::gil_scoped_release unlocked;
+      compiled->call(arguments, outputs);
+    } else {
+      compiled->call(arguments, outputs);
+    }
+  } catch (...) {
+    at::GradMode::set_enabled(grad_mode);
+    throw;
+  }
+  at::GradMode::set_enabled(grad_mode);
+  if (generator) generator->release();
+}
+
 bool Segment::replay(Activation& activation, const GuardValues& values) const {
   try {
     c10::SmallVector<c10::IValue, 16> outputs;
@@ -118,13 +149,7 @@ bool Segment::replay(Activation& activation, const GuardValues& values) const {
       for (const GraphInput& input : inputs) {
         arguments.push_back(to_input(values.objects[static_cast<std::size_t>(input.step)]));
       }
-      const std::span<c10::IValue> span(arguments.data(), arguments.size());
-      if (graph->size() > kSmallGraph + inputs.size()) {
-        const pybind11::gil_scoped_release unlocked;
-        compiled->call(span, outputs);
-      } else {
-        compiled->call(span, outputs);
-      }
+      run_graph({arguments.data(), arguments.size()}, outputs);
     }
     std::vector<Ref> made = cook(recipes, values, {outputs.data(), outputs.size()});
     for (const Effect& effect : effects) {

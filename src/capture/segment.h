@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -65,11 +66,24 @@ struct Segment {
   bool mutates_inputs = false;
   /// Regions of autocast that the frame is in at the end; the graph itself leaves them.
   std::vector<aten::AutocastState> autocast;
+  /// An input that takes part in autograd is mutated: that changes its history, which only running
+  /// the calls as they are does.
+  bool mutates_history = false;
+  bool is_random = false;  ///< The graph draws random numbers.
+  /// The graph is run with grad mode on, and sets the mode it needs itself.
+  bool runs_with_grad = false;
+  /// Of a graph that mutates inputs: how these share memory.
+  std::optional<guards::Guards> sharing;
   BreakReason reason;
 
+  /// Whether the inputs share memory as they did; asked when the guards hold.
+  bool shares_memory_as_before(const GuardValues& values) const;
   /// Runs the graph and brings the frame to its state at the end. False with a Python exception set
   /// if something raised; then nothing of the frame has changed.
   bool replay(Activation& activation, const GuardValues& values) const;
+
+ private:
+  void run_graph(std::span<c10::IValue> arguments, Outputs& outputs) const;
 };
 
 }  // namespace assay::capture

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "assay/backend.h"
+#include "capture/code_facts.h"
 #include "capture/segment.h"
 
 namespace assay::capture {
@@ -30,6 +31,7 @@ struct CaptureRecord {
   std::shared_ptr<const graph::Graph> graph;  ///< Null if no operator was recorded.
   std::vector<std::string> guards;
   BreakReason reason;         ///< Empty if the frame returned.
+  std::vector<CodeLine> stack;  ///< Of the reason: from the recorded function inward.
   std::string recompile;      ///< Why the segments before it did not fit; empty for the first.
 };
 

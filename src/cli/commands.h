@@ -42,6 +42,7 @@ struct ReduceCommand {
   std::string backend;                 ///< Empty: what the file names, else the stack's usual one.
   std::string stack = "assay";         ///< Whose compiler is tested: assay, torch or python.
   std::filesystem::path backend_file;  ///< A Python backend that was sent by value.
+  std::string backend_server;          ///< The socket of a server that has the backend.
   std::filesystem::path output;
   std::string inject;
   std::string check;  ///< A command to test candidates with, instead of a backend.

@@ -107,6 +107,8 @@ CLI::App* add_reduce(CLI::App& app, Options& options) {
       ->capture_default_str();
   reduce->add_option("--backend-file", command.backend_file,
                      "A backend written in Python that was saved by value; a pickle, so trusted");
+  reduce->add_option("--backend-server", command.backend_server,
+                     "The Unix socket of a trial server in the process that has the backend");
   reduce->add_option("--output", command.output,
                      "Directory for the result and other findings (default: FILE_reduced)");
   reduce->add_flag("--accuracy", command.accuracy,

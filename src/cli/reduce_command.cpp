@@ -179,6 +179,9 @@ void set_limits(const ReduceCommand& command, reduce::Options& options) {
 // The command that shows the failure of a result.
 std::string rerun(const ReduceCommand& command) {
   if (!command.check.empty()) return command.check + " repro.py";
+  if (!command.backend_server.empty()) {
+    return "run the program again: only its process has the backend " + command.backend;
+  }
   std::string text = "assay run repro.py";
   if (command.backend_file.empty()) {
     text += " --backend " + command.backend;
@@ -243,6 +246,14 @@ void check_passes(const std::vector<std::string>& names) {
   }
 }
 
+sandbox::StartServer start_server(const ReduceCommand& command) {
+  if (!command.backend_server.empty()) return sandbox::connect_to_server(command.backend_server);
+  if (command.check.empty() && is_python_stack(command.stack)) {
+    return start_stock_server(command.output, command.backend, command.backend_file);
+  }
+  return sandbox::fork_server();
+}
+
 }  // namespace
 
 int reduce_file(ReduceCommand command) {
@@ -253,7 +264,12 @@ int reduce_file(ReduceCommand command) {
   if (!command.inject.empty()) backends::parse_faults(command.inject);
   const repro::ReproFile file = repro::read_repro_file(command.file);
   // A command judges by itself, whatever it tests.
-  if (command.check.empty()) choose_backend(command, file);
+  if (!command.backend_server.empty()) {
+    command.stack = "python";
+    if (command.backend.empty()) command.backend = file.backend;
+  } else if (command.check.empty()) {
+    choose_backend(command, file);
+  }
   const bool is_stock = is_python_stack(command.stack) && command.check.empty();
   if (is_stock && !command.inject.empty()) {
     throw UserError("--inject works only with Assay's backends",
@@ -264,10 +280,7 @@ int reduce_file(ReduceCommand command) {
   reduce::Options options = make_options(command, file);
   if (is_stock) add_stock_settings(file, command.trust, options.trial);
   say_how_to_resume(command.output);
-  sandbox::ServerPool pool(
-      is_stock ? start_stock_server(command.output, command.backend, command.backend_file)
-               : sandbox::fork_server(),
-      command.jobs);
+  sandbox::ServerPool pool(start_server(command), command.jobs);
   ProgressLine line(command.json);
   if (is_stock)
     line.say(command.stack == "torch" ? "starting stock PyTorch ..." : "starting Python ...");

@@ -48,6 +48,8 @@ class Guards {
   }
   /// Whether the inputs' own properties are the same, however they share memory.
   bool same_properties(std::span<const c10::IValue> inputs) const;
+  /// Whether they share memory as before. To be asked if their properties are the same.
+  bool same_sharing(std::span<const c10::IValue> inputs) const;
   /// One sentence about the first guard that fails, for the `recompiles` log; empty if all hold.
   std::string failure(std::span<const c10::IValue> inputs, const GlobalState& state) const;
 
@@ -57,7 +59,6 @@ class Guards {
     aten::Value constant;  // of anything else: baked into the graph
   };
   static bool holds(const InputGuard& guard, const c10::IValue& input);
-  bool same_sharing(std::span<const c10::IValue> inputs) const;
 
   /// The first input with storage that one shares memory with (itself if it shares with none), and
   /// how it lies to that.

@@ -102,7 +102,9 @@ ReproFile dump_launcher(const DebugConfig& config, const Failure& failure, const
 void reduce(const DebugConfig& config, const Failure& failure, const path& launcher) {
   SentBackend backend{{"--backend", failure.backend}};
   try {
-    if (failure.send_backend) backend = failure.send_backend(launcher.parent_path());
+    if (failure.send_backend) {
+      backend = failure.send_backend(launcher.parent_path(), failure.graph);
+    }
   } catch (const UserError& error) {
     warn(std::string("The failure is not reduced: ") + error.what());
     return;

@@ -25,6 +25,9 @@ StartServer fork_server();
 StartServer start_command(std::vector<std::string> command,
                           std::vector<std::pair<std::string, std::string>> environment = {});
 
+/// Connects to a server that listens on that Unix socket.
+StartServer connect_to_server(std::string path);
+
 /// Trial servers, one trial at a time on each.
 class ServerPool {
  public:

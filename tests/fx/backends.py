@@ -51,18 +51,23 @@ def is_wrong(gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Callable[..
     return gm.forward
 
 
+class WrongRelu(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(x)
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
+        return 3 * grad
+
+
+def wrong_relu(x: torch.Tensor) -> torch.Tensor:
+    return WrongRelu.apply(x)
+
+
 def is_wrong_backward(gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Callable[..., Any]:
-    class Wrong(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
-            return torch.relu(x)
-
-        @staticmethod
-        def backward(ctx: Any, grad: torch.Tensor) -> torch.Tensor:
-            return 3 * grad
-
     for node in relus(gm):
-        node.target = Wrong.apply
+        node.target = wrong_relu
     gm.recompile()
     return gm.forward
 

@@ -32,7 +32,7 @@ def program(x: torch.Tensor, y: torch.Tensor, w: torch.Tensor) -> tuple[torch.Te
 
 def inputs() -> tuple[torch.Tensor, ...]:
     torch.manual_seed(0)
-    return torch.randn(8, 8), torch.randn(8, 8), torch.randn(8, 8, requires_grad=True)
+    return tuple(torch.randn(8, 8, requires_grad=True) for _ in range(3))
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +104,7 @@ def test_a_backend_by_name(kind: str, launcher: Path, assay_binary: Path, tmp_pa
     assert f"assay run repro.py --backend fx.backends:{kind}" in text
 
 
+@pytest.mark.slow
 def test_what_does_not_fail(launcher: Path, assay_binary: Path, tmp_path: Path) -> None:
     done = assay_command(
         assay_binary, "run", launcher, "--backend", "fx.backends:is_right", "--accuracy",
@@ -247,12 +248,83 @@ def test_operators_are_sent_by_name(tmp_path: Path) -> None:
     assert sent({"f": torch.relu}, tmp_path)["f"] is torch.relu
 
 
-def test_a_backend_that_cannot_be_sent(tmp_path: Path) -> None:
+# --- In forks of the process ----------------------------------------------------------------------
+
+LIVE = """
+import threading
+import torch
+import assay
+from assay import _reduce
+
+torch.set_num_threads(2)
+big = torch.randn(2000, 2000)
+big @ big.sin()  # the process has threads by now
+
+lock = threading.Lock()
+
+def mine(x):
+    return x * 2
+
+def build():
+    graph = torch.fx.Graph()
+    x = graph.placeholder("x")
+    y = graph.call_function(torch.sin, (x,))
+    z = graph.call_function(mine, (y,))
+    graph.output((graph.call_function(torch.tanh, (z,)), y))
+    return torch.fx.GraphModule({}, graph)
+
+def backend(gm, example_inputs):
+    with lock:
+        for node in gm.graph.nodes:
+            if node.target is mine:
+                raise NotImplementedError("what is this?")
+    return gm
+
+print(_reduce.reduce(build(), [torch.ones(3)], backend))
+"""
+
+
+def test_what_cannot_be_sent_is_tried_in_forks(assay_binary: Path, tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(LIVE)
+    done = run_script(tmp_path, assay_binary)
+    assert done.returncode == 0, done.stderr
+    assert "NotImplementedError in mine while compiling" in done.stderr
+    [call] = calls_in(Path(done.stdout.splitlines()[-1]))
+    assert "= __main__.mine(" in call
+
+
+LIVE_CRASH = LIVE.replace("raise NotImplementedError", "import ctypes; ctypes.string_at(0); print")
+
+
+@pytest.mark.slow
+def test_crashes_of_forks_do_not_end_the_process(assay_binary: Path, tmp_path: Path) -> None:
+    (tmp_path / "script.py").write_text(LIVE_CRASH)
+    done = run_script(tmp_path, assay_binary)
+    assert done.returncode == 0, done.stderr
+    assert "SIGSEGV" in done.stderr
+    [call] = calls_in(Path(done.stdout.splitlines()[-1]))
+    assert "= __main__.mine(" in call
+
+
+def test_only_what_others_cannot_have_is_tried_in_forks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lock = threading.Lock()
 
     def backend(gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Any:
+        return gm
+
+    def holding_a_lock(gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Any:
         with lock:
             return gm
 
-    with pytest.raises(assay.UserError, match="'backend' cannot be sent to another process: "):
-        _reduce.send(backend, "backend", str(tmp_path))
+    monkeypatch.setattr(_reduce.live_server, "start", lambda backend: "a socket")
+
+    def how(backend: Any, *functions: str) -> str:
+        return _reduce.send(backend, "it", str(tmp_path), functions)[0][0]
+
+    common = ["torch.relu", "operator.add", "torch.ops.aten.add.Tensor", "getattr"]
+    assert how(backend, *common) == "--backend-file"
+    assert how(backend, *common, "torch.ops.mylib.foo.default") == "--backend-server"
+    assert how(backend, "assay.fx.objects.f_0") == "--backend-server"
+    assert how(holding_a_lock, *common) == "--backend-server"

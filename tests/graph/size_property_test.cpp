@@ -46,9 +46,10 @@ Value apply(Operation operation, std::int64_t left, std::int64_t right) {
       break;
   }
   if (right == 0 || (left == INT64_MIN && right == -1)) return {};
-  std::int64_t quotient = left / right;
-  if (left % right != 0 && (left < 0) != (right < 0)) --quotient;
-  return operation == Operation::floor_divide ? quotient : left - quotient * right;
+  const std::int64_t rest = left % right;
+  const bool rounds_up = rest != 0 && (left < 0) != (right < 0);
+  if (operation == Operation::floor_divide) return left / right - (rounds_up ? 1 : 0);
+  return rounds_up ? rest + right : rest;
 }
 
 class Random {

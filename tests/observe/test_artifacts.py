@@ -25,6 +25,13 @@ for backend in ["aot_eager", "invoke_subgraph", "pre_dispatch_eager"]:
     step = assay.aot.compile(program, backend=backend)
     for rows in [2, 3]:
         step(torch.ones(rows, 4, requires_grad=True)).sum().backward()
+
+def broken(x):
+    y = x + 1
+    print(end="")
+    return y * 2
+
+assay.compile(broken, backend="eager")(torch.ones(2))
 """
 
 
@@ -55,8 +62,8 @@ def test_what_is_not_marked_is_emitted_and_what_is_marked_is_not() -> None:
 
 
 def test_switching_on_what_is_not_emitted_warns() -> None:
-    found = stderr_with("guards,graph_code,-bytecode")
-    assert re.findall(r'the log artifact "(\w+)" is not emitted yet', found) == ["guards"]
+    found = stderr_with("verbose_guards,graph_code,-bytecode")
+    assert re.findall(r'the log artifact "(\w+)" is not emitted yet', found) == ["verbose_guards"]
 
 
 def test_the_list_says_so() -> None:

@@ -17,9 +17,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["CannotLoad", "is_loaded", "load_file", "load_named", "loaded", "save"]
+__all__ = [
+    "CannotLoad",
+    "is_live",
+    "is_loaded",
+    "keep_live",
+    "load_file",
+    "load_named",
+    "loaded",
+    "save",
+]
 
 _loaded: list[Callable[..., Any]] = []
+_is_live = False
 
 
 def save(backend: Callable[..., Any], file: Path) -> None:
@@ -71,6 +81,18 @@ def _keep(backend: Any) -> None:
     if not callable(backend):
         raise TypeError(f"a {type(backend).__name__} cannot be called")
     _loaded[:] = [backend]
+
+
+def keep_live(backend: Callable[..., Any]) -> None:
+    """Trials are forks of the process that has the backend, and may call what it has defined."""
+    global _is_live
+    _keep(backend)
+    _is_live = True
+
+
+def is_live() -> bool:
+    """Whether the program under test is in this process."""
+    return _is_live
 
 
 class CannotLoad(Exception):

@@ -12,6 +12,7 @@ import linecache
 import math
 import operator
 import re
+import sys
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -134,6 +135,13 @@ def execute(result: ReproText, setup: str | None) -> dict[str, Any]:
     # The functions keep the few builtins they were made with; Dynamo's guards need the others.
     names["__builtins__"] = builtins
     return names
+
+
+def add_modules(result: ReproText, names: dict[str, Any]) -> None:
+    """Let the text call functions of any module of this process, by their qualified names."""
+    for node in ast.walk(result.tree):
+        if isinstance(node, ast.Name) and node.id in sys.modules:
+            names.setdefault(node.id, sys.modules[node.id])
 
 
 # --- What is where --------------------------------------------------------------------------------

@@ -120,10 +120,12 @@ def _load(request: Request, report: Report) -> Trial:
     loaded = text.read(request["file"])
     if setup:
         settings.do_not_reuse_graphs()
-    else:
+    elif not sent_backend.is_live():  # then the graph is that process's own
         check.check(loaded)
     settings.apply(request.get("config") or [], is_trusted=bool(setup))
     names = text.execute(loaded, setup)
+    if sent_backend.is_live():
+        text.add_modules(loaded, names)
     return _kind_of(loaded)(request, report, loaded, names)
 
 

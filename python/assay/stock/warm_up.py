@@ -57,7 +57,14 @@ def _find(backend: str, file: Path | None) -> None:
         sent_backend.load_file(file)
     else:
         sent_backend.load_named(backend)
-    import assay.stock.python_trial  # noqa: F401  (loads what its trials use)
+    load_for_python_trials()
+
+
+def load_for_python_trials() -> None:
+    """What trials of a backend written in Python import."""
+    import assay.stock.python_trial  # noqa: F401
+
+    _load_tables()
 
 
 def _load_whole_package() -> None:

@@ -104,17 +104,23 @@ PyObject* special_attribute(Recorder& recorder, Activation& a, PyObject* object,
   PyObject* descriptor = recorder.lookup_on_type(Py_TYPE(object), name);
   if (tracked->source == nullptr || tracked->kind == Tracked::Kind::constant) {
     // Made here, or fixed: its C attributes are what they are.
-    PyObject* found = PyObject_GetAttr(object, name);
+    PyObject* found = PyObject_GenericGetAttr(object, name);
     if (found == nullptr || recorder.find(found) != nullptr) return found;
+    if (Py_TYPE(found) == &PyDictProxy_Type && tracked->kind == Tracked::Kind::constant) {
+      recorder.is_constant(found);  // a read-only table of something that does not change
+      return found;
+    }
     return recorder.made(a, found, "an attribute");
   }
   if (Py_TYPE(descriptor) == &PyMemberDescr_Type) {
     // A slot of __slots__, or a read-only member of a C type.
     return recorder.read_member(a, object, descriptor, name);
   }
-  return plainly(recorder, a, object, name,
-                 "the attribute '" + text + "' of an object of type '" +
-                     Py_TYPE(object)->tp_name + "'");
+  if (!recorder.stop(a, "the attribute '" + text + "' of an object of type '" +
+                            Py_TYPE(object)->tp_name + "'")) {
+    return nullptr;
+  }
+  return PyObject_GenericGetAttr(object, name);
 }
 
 bool set_special_attribute(Recorder& recorder, Activation& a, PyObject* object, PyObject* name,

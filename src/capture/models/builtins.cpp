@@ -30,10 +30,10 @@ PyObject* len(Recorder& recorder, Activation& a, const Call& call) {
     return recorder.call_object(a, {method, args + 1, 1, nullptr});
   }
   Tracked* tracked = recorder.find(object);
-  const bool is_view = Py_TYPE(object) == &PyDictKeys_Type ||
-                       Py_TYPE(object) == &PyDictValues_Type ||
-                       Py_TYPE(object) == &PyDictItems_Type;
-  if (is_view || Py_TYPE(object) == &PyRange_Type) {
+  if (Py_TYPE(object) == &PyDictProxy_Type && tracked->kind == Tracked::Kind::constant) {
+    return recorder.call_watched(a, call);
+  }
+  if (dict_of_view(object) != nullptr || Py_TYPE(object) == &PyRange_Type) {
     if (tracked->kind == Tracked::Kind::local || recorder.know_contents(object)) {
       return recorder.call_watched(a, call);
     }
@@ -51,13 +51,15 @@ PyObject* len(Recorder& recorder, Activation& a, const Call& call) {
 
 PyObject* isinstance(Recorder& recorder, Activation& a, const Call& call) {
   if (call.count == 2 && recorder.touch(call.args[0]) && recorder.know_all(call.args[1])) {
-    return recorder.call_watched(a, call);  // follows from types, which are guarded
+    const SuspendScope suspended(recorder);  // ABCs ask in Python
+    return recorder.call_watched(a, call);   // follows from types, which are guarded
   }
   return recorder.call_plainly(a, call, "isinstance() of an unknown object");
 }
 
 PyObject* issubclass(Recorder& recorder, Activation& a, const Call& call) {
   if (call.count == 2 && recorder.know_all(call.args[0]) && recorder.know_all(call.args[1])) {
+    const SuspendScope suspended(recorder);
     return recorder.call_watched(a, call);
   }
   return recorder.call_plainly(a, call, "issubclass() of an unknown object");

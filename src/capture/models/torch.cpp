@@ -91,6 +91,7 @@ ModelTable torch_models() {
       {"torch.get_autocast_cpu_dtype", state},
       {"torch.is_autocast_cache_enabled", state},
       {"torch._C._get_tracing_state", state},
+      {"torch._C._is_tracing", state},
       {"torch._C._get_cudnn_enabled", state},
       {"torch._C._is_torch_function_enabled", state},
       {"torch._C._is_torch_function_mode_enabled", state},

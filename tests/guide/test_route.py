@@ -1,0 +1,153 @@
+"""`python -m assay`: how a script is run, and that what it calls is Assay's."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+from support.command import BINARY, environment
+
+
+def run(
+    tmp_path: Path, text: str, *arguments: str, **settings: str
+) -> subprocess.CompletedProcess[str]:
+    (tmp_path / "script.py").write_text(textwrap.dedent(text))
+    return subprocess.run(
+        [sys.executable, "-m", "assay", "script.py", *arguments],
+        cwd=tmp_path,
+        env=environment(ASSAY_BINARY=str(BINARY), **settings),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def output(tmp_path: Path, text: str, *arguments: str) -> str:
+    done = run(tmp_path, text, *arguments)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_script_sees_itself(tmp_path: Path) -> None:
+    (tmp_path / "beside.py").write_text("value = 7\n")
+    text = """
+        import sys, __main__, beside
+        def text(): return "defined"
+        print(sys.argv, __name__, __file__, beside.value, __main__.text())
+    """
+    assert (
+        output(tmp_path, text, "-x", "1")
+        == "['script.py', '-x', '1'] __main__ script.py 7 defined\n"
+    )
+
+
+def test_exit_codes_are_those_of_the_script(tmp_path: Path) -> None:
+    assert run(tmp_path, "raise SystemExit(3)").returncode == 3
+    failed = run(tmp_path, "1 / 0")
+    assert failed.returncode == 1
+    assert failed.stderr.splitlines()[1].strip() == 'File "script.py", line 1, in <module>'
+
+
+def test_a_missing_script(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "assay", "missing.py"],
+        cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "there is no file 'missing.py'" in done.stderr
+
+
+def test_dynamo_is_imported_only_by_the_script(tmp_path: Path) -> None:
+    text = """
+        import sys, torch
+        print("torch._dynamo" in sys.modules)
+    """
+    assert output(tmp_path, text) == "False\n"
+
+
+def test_torch_compile_and_the_names_of_dynamo_are_routed(tmp_path: Path) -> None:
+    text = """
+        import torch, assay
+        import torch._dynamo as dynamo
+        from torch._dynamo.utils import CompileProfiler, compile_times
+
+        @torch.compile(backend="eager")
+        def f(x):
+            dynamo.graph_break()
+            return x * 2
+
+        print(type(f) is assay._C.CapturedFunction, f(torch.ones(2)).tolist())
+        print(dynamo.explain(f)(torch.ones(2)).graph_break_count)
+        print(CompileProfiler is assay.CompileProfiler, "Assay" in compile_times())
+        print(dynamo.optimize("eager")(lambda x: x - 1)(torch.ones(1)).item())
+        print(dynamo.run(f)(torch.ones(1)).item())
+        dynamo.reset()
+        torch.compiler.reset()
+        dynamo.mark_dynamic(torch.ones(2), 0)
+        try:
+            torch.compile(lambda x: print(x), backend="eager", fullgraph=True)(torch.ones(1))
+        except dynamo.exc.Unsupported as error:
+            print("Unsupported", "script.py" in str(error))
+    """
+    assert output(tmp_path, text).splitlines() == [
+        "True [2.0, 2.0]", "1", "True True", "0.0", "2.0", "Unsupported True"
+    ]  # fmt: skip
+
+
+def test_module_compile_is_in_place(tmp_path: Path) -> None:
+    text = """
+        import torch
+        model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU())
+        graphs = []
+        def backend(gm, inputs):
+            graphs.append([node.op for node in gm.graph.nodes].count("call_function"))
+            return gm
+        x = torch.ones(1, 2)
+        expected = model(x)
+        model.compile(backend=backend)
+        print(torch.equal(model(x), expected), graphs)
+    """
+    assert output(tmp_path, text) == "True [2]\n"
+
+
+def test_settings_of_dynamo_are_those_of_assay(tmp_path: Path) -> None:
+    text = """
+        import assay, torch._dynamo
+        from torch._dynamo import config
+        torch._dynamo.config.repro_after = "dynamo"
+        config.repro_level = 3
+        config.base_dir = "elsewhere"
+        print(assay.config.repro_after, assay.config.repro_level, assay.config.debug_dir_root)
+        config.repro_after = None
+        print(repr(assay.config.repro_after))
+        config.automatic_dynamic_shapes = False
+        config.a_name_of_tomorrow = 1
+        print(config.automatic_dynamic_shapes, config.a_name_of_tomorrow)
+        with config.patch(cache_size_limit=3, specialize_int=True):
+            print(assay.config.cache_size_limit, config.specialize_int)
+        print(assay.config.cache_size_limit, config.recompile_limit)
+    """
+    assert output(tmp_path, text).splitlines() == [
+        "dynamo 3 elsewhere", "None", "False 1", "3 True", "8 8"
+    ]  # fmt: skip
+
+
+def test_an_unknown_backend_is_an_error_with_the_nearest_name(tmp_path: Path) -> None:
+    done = run(tmp_path, "import torch\ntorch.compile(lambda x: x, backend='aot_eagr')\n")
+    assert done.returncode == 1
+    assert "aot_eagr" in done.stderr
+    assert "aot_eager" in done.stderr
+
+
+def test_set_logs(tmp_path: Path) -> None:
+    text = """
+        import logging, torch
+        torch._logging.set_logs(dynamo=logging.INFO, graph_code=True)
+        torch.compile(lambda x: x + 1, backend="eager")(torch.ones(1))
+    """
+    errors = run(tmp_path, text).stderr
+    assert "Step 1: torchdynamo start tracing <lambda>" in errors
+    assert "class GraphModule(torch.nn.Module)" in errors
