@@ -77,6 +77,23 @@ bool is_builtin_iterator(PyObject* object) {
   return types.contains(Py_TYPE(object));
 }
 
+bool is_iterator_of_iterators(PyObject* object) {
+  static const Types simple = [] {
+    Types types;
+    PyObject* globals = PyDict_New();
+    PyDict_SetItemString(globals, "__builtins__", PyEval_GetBuiltins());
+    add_types_of(types,
+                 "[type(iter([])), type(iter(())), type(iter(range(0))), type(iter(range(2**70))),"
+                 " type(iter({})), type(iter({}.items())), type(iter({}.values())),"
+                 " type(reversed([])), type(reversed({})), type(reversed(())), type(iter('')),"
+                 " type(iter(set()))]",
+                 globals);
+    Py_DECREF(globals);
+    return types;
+  }();
+  return is_builtin_iterator(object) && !simple.contains(Py_TYPE(object));
+}
+
 bool has_object_layout(PyTypeObject* type) {
   for (; type != nullptr && type != &PyBaseObject_Type; type = type->tp_base) {
     if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0) return false;

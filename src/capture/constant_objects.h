@@ -11,6 +11,8 @@ bool is_identity_object(PyObject* object);
 /// An iterator of a builtin type that can be rebuilt from its __reduce__(): those over lists,
 /// tuples, ranges, dicts; enumerate, zip, map, filter, reversed; itertools'.
 bool is_builtin_iterator(PyObject* object);
+/// One of those over other iterators: zip, map, enumerate, those of itertools.
+bool is_iterator_of_iterators(PyObject* object);
 
 /// The dict of a keys(), values() or items() view; null for other objects.
 PyObject* dict_of_view(PyObject* object);

@@ -73,7 +73,7 @@ void prepare_models() {
   find_model(Py_None);
   find_graph_function(Py_None);
   is_identity_object(Py_None);
-  is_builtin_iterator(Py_None);
+  is_iterator_of_iterators(Py_None);
   module_type();
   parameter_type();
   buffer_type();

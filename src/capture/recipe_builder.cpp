@@ -8,6 +8,7 @@
 #include "aten/operator_record.h"
 #include "capture/code_facts.h"
 #include "capture/constant_objects.h"
+#include "capture/dict_order.h"
 #include "capture/torch_types.h"
 
 namespace assay::capture {
@@ -228,7 +229,13 @@ int RecipeBuilder::make_local(PyObject* object) {
     Py_ssize_t position = 0;
     PyObject* key = nullptr;
     PyObject* value = nullptr;
-    while (PyDict_Next(saved != nullptr ? saved : object, &position, &key, &value) != 0) {
+    const Ref items = saved != nullptr ? Ref::borrow(saved) : copy_in_order(object);
+    if (!items) {
+      PyErr_Clear();
+      return failed("a dict cannot be copied");
+    }
+    kept_.push_back(items);
+    while (PyDict_Next(items.get(), &position, &key, &value) != 0) {
       const int key_part = recipe(key);
       const int value_part = key_part < 0 ? kFailed : recipe(value);
       if (value_part < 0) return kFailed;

@@ -295,7 +295,19 @@ PyObject* Recorder::type_attribute(Activation& a, PyObject* type, PyObject* name
   }
   // type's own getsets (__name__, __mro__, __dict__, ...) and metaclasses.
   PyObject* result = PyObject_GetAttr(type, name);
-  if (result == nullptr || is_scalar(result) || is_identity_object(result)) return result;
+  if (result == nullptr) return nullptr;
+  const bool is_from_c = is_special && (Py_TYPE(on_meta) == &PyGetSetDescr_Type ||
+                                        Py_TYPE(on_meta) == &PyMemberDescr_Type);
+  if (is_from_c && is_recording() && (owner->tp_flags & Py_TPFLAGS_IMMUTABLETYPE) == 0) {
+    // __name__, __bases__ and the like can be assigned to.
+    Source* source = sources_.get(Access::member, sources_.constant(type), on_meta);
+    if (is_scalar(result)) {
+      source->checks.value = Ref::borrow(result);
+    } else if (PyTuple_CheckExact(result) || PyType_Check(result)) {
+      source->checks.identical = Ref::borrow(result);
+    }
+  }
+  if (is_scalar(result) || is_identity_object(result)) return result;
   if (PyTuple_CheckExact(result)) {
     is_constant(result);
     know_contents(result);

@@ -3,6 +3,7 @@
 
 #include "capture/constant_objects.h"
 #include "capture/cpython_311.h"
+#include "capture/dict_order.h"
 #include "capture/recorder.h"
 #include "capture/torch_types.h"
 
@@ -68,7 +69,8 @@ bool Recorder::know_contents(PyObject* container) {
   }
   if (PyDict_Check(container)) {
     if (tracked->is_mutated) return false;  // some items are new, some are not: not followed
-    const Ref keys = Ref::steal(PyDict_Keys(container));
+    const Ref keys = keys_in_order(container);
+    if (!keys) return false;
     const Py_ssize_t size = PyList_GET_SIZE(keys.get());
     for (Py_ssize_t i = 0; i < size; ++i) {
       PyObject* key = PyList_GET_ITEM(keys.get(), i);
@@ -153,8 +155,8 @@ void Recorder::changed_contents(PyObject* container) {
   Tracked* tracked = tracked_.find(container);
   tracked->is_mutated = true;
   if (tracked->source == nullptr) return;
-  Ref snapshot = Ref::steal(PyDict_Check(container) ? PyDict_Copy(container)
-                                                    : PySequence_List(container));
+  Ref snapshot = PyDict_Check(container) ? copy_in_order(container)
+                                         : Ref::steal(PySequence_List(container));
   tracked_.add(snapshot.get(), Tracked::Kind::local).is_known = true;
   if (effects_.size() > checkpoint_.effects && effects_.back().kind == Effect::Kind::replace &&
       effects_.back().target.get() == container) {
@@ -647,8 +649,8 @@ PyObject* Recorder::next(Activation& a, Operand iterator) {
     if (item == nullptr && PyErr_ExceptionMatches(PyExc_StopIteration) != 0) PyErr_Clear();
     return item;
   }
-  const bool calls_back = Py_TYPE(object) == &PyMap_Type || Py_TYPE(object) == &PyFilter_Type;
-  save_for_rollback(object, calls_back);
+  // Those over other iterators may call back the program, which may end the segment half-way.
+  save_for_rollback(object, is_iterator_of_iterators(object));
   const std::size_t before = unexplained();
   PyObject* item = watched(a, before, Operations::next(a, iterator));
   return item == nullptr ? nullptr : made(a, item, "an iterator");

@@ -5,6 +5,7 @@
 
 #include "capture/code_facts.h"
 #include "capture/constant_objects.h"
+#include "capture/dict_order.h"
 #include "capture/recipe_builder.h"
 #include "capture/torch_types.h"
 #include "opcode.h"
@@ -306,12 +307,24 @@ void Recorder::save_for_rollback(PyObject* object, bool always) {
   if (PyList_Check(object) || PyAnySet_Check(object)) {
     contents = Ref::steal(PySequence_List(object));
   } else if (PyDict_Check(object)) {
-    contents = Ref::steal(PyDict_Copy(object));
+    contents = copy_in_order(object);
   } else if (PyCell_Check(object)) {
     contents = Ref::borrow(PyCell_GET(object) == nullptr ? Py_NotImplemented : PyCell_GET(object));
   } else if (PyIter_Check(object)) {
     contents = Ref::steal(PyObject_CallMethod(object, "__reduce__", nullptr));
     PyErr_Clear();
+    saved_.push_back({object, contents});
+    // The iterators that it advances are saved with it.
+    PyObject* args = contents && PyTuple_Check(contents.get()) &&
+                             PyTuple_GET_SIZE(contents.get()) > 1
+                         ? PyTuple_GET_ITEM(contents.get(), 1)
+                         : nullptr;
+    if (args == nullptr || !PyTuple_Check(args)) return;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) {
+      PyObject* part = PyTuple_GET_ITEM(args, i);
+      if (is_builtin_iterator(part) && PyIter_Check(part)) save_for_rollback(part, true);
+    }
+    return;
   }
   saved_.push_back({object, std::move(contents)});
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "capture/dict_order.h"
 #include "capture/torch_types.h"
 
 namespace assay::capture {
@@ -26,6 +27,16 @@ PyObject* element(PyObject* sequence, Py_ssize_t index) {
 
 bool same_keys(PyObject* dict, PyObject* keys) {
   if (!PyDict_Check(dict) || PyDict_GET_SIZE(dict) != PyTuple_GET_SIZE(keys)) return false;
+  if (PyODict_Check(dict)) {
+    const Ref ordered = keys_in_order(dict);
+    if (!ordered) PyErr_Clear();
+    for (Py_ssize_t i = 0; ordered && i < PyList_GET_SIZE(ordered.get()); ++i) {
+      PyObject* now = PyList_GET_ITEM(ordered.get(), i);
+      PyObject* expected = PyTuple_GET_ITEM(keys, i);
+      if (now != expected && !(is_scalar(now) && same_scalar(now, expected))) return false;
+    }
+    return static_cast<bool>(ordered);
+  }
   Py_ssize_t position = 0;
   PyObject* key = nullptr;
   for (Py_ssize_t i = 0; PyDict_Next(dict, &position, &key, nullptr) != 0; ++i) {

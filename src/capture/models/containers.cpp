@@ -2,6 +2,7 @@
 #include <string>
 
 #include "capture/cpython_311.h"
+#include "capture/dict_order.h"
 #include "capture/models/table.h"
 #include "capture/torch_types.h"
 
@@ -146,7 +147,9 @@ PyObject* dict_update(Recorder& recorder, Activation& a, const Call& call) {
     return recorder.store_item(a, {dict, nullptr}, {key, nullptr}, {value, nullptr});
   };
   if (positional == 2) {
-    const Ref items = Ref::steal(PyDict_Items(call.args[1]));
+    const Ref ordered = copy_in_order(call.args[1]);
+    if (!ordered) return nullptr;
+    const Ref items = Ref::steal(PyDict_Items(ordered.get()));
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i) {
       PyObject* pair = PyList_GET_ITEM(items.get(), i);
       if (!store(PyTuple_GET_ITEM(pair, 0), PyTuple_GET_ITEM(pair, 1))) return nullptr;

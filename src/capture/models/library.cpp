@@ -68,14 +68,26 @@ PyObject* reduce(Recorder& recorder, Activation& a, const Call& call) {
   return PyErr_Occurred() != nullptr ? nullptr : total.release();
 }
 
-// itertools: made of iterators over known things.
+// What an iterator calls back unseen: Python functions, which are followed, and functions of values.
+bool may_be_called_back(PyObject* object) {
+  return PyFunction_Check(object) || PyMethod_Check(object) || find_model(object) == pure_model;
+}
+
+// itertools: made of iterators over known things. Of the callables, only those that may be called
+// back; keywords (fillvalue, initial, ...) are taken as they are.
 PyObject* make_itertool(Recorder& recorder, Activation& a, const Call& call) {
   std::vector<PyObject*> args = {nullptr};
   std::vector<Ref> kept;
   for (std::size_t i = 0; i < call.count; ++i) {
     PyObject* argument = call.args[i];
-    if (is_scalar(argument) || PyFunction_Check(argument)) {
-      recorder.touch(argument);
+    const bool is_callable = PyCallable_Check(argument) != 0 && Py_TYPE(argument)->tp_iter == nullptr;
+    if (is_callable && !may_be_called_back(argument)) {
+      return recorder.call_plainly(a, call, "itertools with a function that is not modelled");
+    }
+    if (is_scalar(argument) || is_callable || i >= call.positional()) {
+      if (!recorder.touch(argument)) {
+        return recorder.call_plainly(a, call, "itertools with an unknown object");
+      }
       args.push_back(argument);
       continue;
     }
@@ -147,6 +159,7 @@ ModelTable library_models() {
       {"itertools.takewhile", make_itertool},
       {"itertools.dropwhile", make_itertool},
       {"itertools.pairwise", make_itertool},
+      {"itertools.compress", make_itertool},
       {"itertools.filterfalse", make_itertool},
       {"itertools.chain.from_iterable", make_itertool},
       {"itertools.repeat", repeat},
