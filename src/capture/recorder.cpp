@@ -50,10 +50,10 @@ void Recorder::add_slots(Activation& root) {
   for (std::size_t i = 0; i < count; ++i) {
     root.origins[i] = nullptr;
     PyObject* object = root.locals[i];
-    const std::string name = i < variables
-                                 ? to_string(PyTuple_GET_ITEM(root.code->co_localsplusnames,
-                                                              static_cast<Py_ssize_t>(i)))
-                                 : "stack" + std::to_string(i - variables);
+    const std::string name =
+        i < variables
+            ? to_string(PyTuple_GET_ITEM(root.code->co_localsplusnames, static_cast<Py_ssize_t>(i)))
+            : "stack" + std::to_string(i - variables);
     Source* source = sources_.slot(static_cast<Py_ssize_t>(i), name);
     if (object == nullptr) {
       if (i >= variables || live[i]) source->checks.absent = true;
@@ -68,8 +68,8 @@ void Recorder::add_slots(Activation& root) {
 void Recorder::checkpoint(Activation& root) {
   if (after_pop_except_ && handling_ > 0) --handling_;
   after_pop_except_ = instruction_at(root.code, root.instruction).opcode == POP_EXCEPT;
-  checkpoint_ = {tracked_.order(), sources_.size(), lookups_.size(),
-                 effects_.size(),  nodes_.size(),   distinct_.size(), grad_mode_};
+  checkpoint_ = {tracked_.order(), sources_.size(),  lookups_.size(), effects_.size(),
+                 nodes_.size(),    distinct_.size(), grad_mode_};
   saved_.clear();
 }
 
@@ -360,8 +360,8 @@ PyObject* Recorder::lookup_on_type(PyTypeObject* type, PyObject* name) {
   PyObject* found = _PyType_Lookup(type, name);
   const bool is_mutable = (type->tp_flags & Py_TPFLAGS_IMMUTABLETYPE) == 0;
   if (is_mutable && looked_up_.emplace(reinterpret_cast<PyObject*>(type), name).second) {
-    lookups_.push_back({Ref::borrow(type), Ref::borrow(name), Ref::borrow(found),
-                        type->tp_version_tag});
+    lookups_.push_back(
+        {Ref::borrow(type), Ref::borrow(name), Ref::borrow(found), type->tp_version_tag});
   }
   return found;
 }

@@ -226,7 +226,7 @@ def test_detach_of_argument(x):
     return x.detach(), x.detach() + 1, x
 
 
-@program
+@program(tolerance=True)  # aot_eager rounds bfloat16 gradients in another order
 def test_inner_autocast_off_holds_in_backward():
     """#179804: backward ignored autocast(enabled=False)."""
     linear = nn.Linear(8, 8)
