@@ -1,7 +1,9 @@
 #include "capture/driver.h"
 
+#include <ATen/PythonTorchFunctionTLS.h>
 #include <ATen/SavedTensorHooks.h>
 #include <ATen/core/grad_mode.h>
+#include <c10/core/impl/TorchDispatchModeTLS.h>
 #include <torch/csrc/utils/pybind.h>
 
 #include <algorithm>
@@ -187,6 +189,14 @@ bool is_wanted(PyCodeObject* code) {
   return wanted.empty() || PyUnicode_CompareWithASCIIString(code->co_name, wanted.c_str()) == 0;
 }
 
+// Modes see every call of a tensor function, and may do anything then: what runs under one is not
+// captured.
+bool is_under_modes() {
+  using Functions = at::impl::PythonTorchFunctionTLS;
+  return Functions::stack_len() > 0 || c10::impl::TorchDispatchModeTLS::stack_len() > 0 ||
+         Functions::get_disabled_state() != at::impl::TorchFunctionDisabledState::ENABLED;
+}
+
 // Watches the instruction boundaries of one frame.
 class FrameDriver : public Boundary {
  public:
@@ -220,6 +230,7 @@ class FrameDriver : public Boundary {
 
  private:
   Step start(Activation& a) {
+    if (is_under_modes()) return Step::execute;
     SegmentCache::Code& code = capture_.cache->of(a.code);
     SegmentStart& at = code.starts[a.instruction];
     if (is_plain_ && at.segments.empty()) return Step::execute;

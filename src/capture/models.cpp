@@ -50,8 +50,9 @@ using Models = std::unordered_map<PyObject*, Model>;
 
 Models* make_models() {
   auto* models = new Models;  // lives as long as the process, and keeps the functions alive
-  for (const ModelTable& table : {builtin_models(), container_models(), value_models(),
-                                  introspection_models(), library_models(), torch_models()}) {
+  for (const ModelTable& table :
+       {builtin_models(), container_models(), value_models(), introspection_models(),
+        library_models(), context_models(), torch_models()}) {
     for (const ModelRow& row : table) {
       // Some names are of one version of PyTorch only.
       if (Ref found = find_by_name(row.name)) models->emplace(found.release(), row.model);

@@ -406,6 +406,10 @@ std::vector<c10::IValue> RecipeBuilder::finish_graph() {
   std::vector<c10::IValue> examples;
   keep_grad_mode(graph);
   std::vector<graph::Argument> results(outputs_.begin(), outputs_.end());
+  for (auto region = recorder_.autocast_.rbegin(); region != recorder_.autocast_.rend(); ++region) {
+    graph.call_function("torch.amp.autocast_mode._exit_autocast", {region->node});
+    segment_.autocast.insert(segment_.autocast.begin(), region->inside);
+  }
   graph.set_output(graph::Tuple{std::move(results)});
   // Items that nobody took of results with many.
   for (auto node = recorder_.nodes_.rbegin(); node != recorder_.nodes_.rend(); ++node) {

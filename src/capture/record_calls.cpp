@@ -12,6 +12,7 @@
 #include "capture/models.h"
 #include "capture/recorder.h"
 #include "capture/torch_types.h"
+#include "opcode.h"
 
 namespace assay::capture {
 
@@ -233,7 +234,11 @@ PyObject* Recorder::call_function(Activation& a, const Call& call, Source* const
   PyObject* result = vectorcall(call);
   if (result == nullptr || !is_recording()) return result;
   if ((code->co_flags & CO_GENERATOR) != 0 && tracked_.find(result) == nullptr) {
-    tracked_.add(result, Tracked::Kind::local).is_known = true;
+    Tracked& generator = tracked_.add(result, Tracked::Kind::local);
+    generator.is_known = true;
+    // Not kept alive: to let go of a generator inside of a `try` runs its `finally`.
+    generator.weak = Ref::steal(PyWeakref_NewRef(result, nullptr));
+    generator.object = Ref();
   }
   return result;
 }

@@ -1,5 +1,6 @@
 #include "capture/recorder.h"
 
+#include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
 
 #include "capture/code_facts.h"
@@ -9,6 +10,42 @@
 #include "opcode.h"
 
 namespace assay::capture {
+
+namespace {
+
+// Leaves the thread's regions of autocast while it lives, if they are not those of `wanted`. What
+// has been cast in them is forgotten: a backend may trace with tensors of its own.
+class OutsideAutocast {
+ public:
+  OutsideAutocast(const aten::AutocastState& wanted, bool is_inside)
+      : saved_(aten::AutocastState::current()), is_needed_(is_inside || !(saved_ == wanted)) {
+    if (!is_needed_) return;
+    depth_ = at::autocast::increment_nesting();
+    for (int i = 0; i < depth_; ++i) at::autocast::decrement_nesting();
+    at::autocast::clear_cache();
+    set(wanted);
+  }
+  ~OutsideAutocast() {
+    if (!is_needed_) return;
+    at::autocast::clear_cache();
+    for (int i = 1; i < depth_; ++i) at::autocast::increment_nesting();
+    set(saved_);
+  }
+  OutsideAutocast(const OutsideAutocast&) = delete;
+  OutsideAutocast& operator=(const OutsideAutocast&) = delete;
+
+ private:
+  static void set(const aten::AutocastState& state) {
+    at::autocast::set_autocast_enabled(at::kCPU, state.is_enabled);
+    at::autocast::set_autocast_dtype(at::kCPU, state.dtype);
+    at::autocast::set_autocast_cache_enabled(state.is_cache_enabled);
+  }
+  aten::AutocastState saved_;
+  bool is_needed_;
+  int depth_ = 0;  // one more than there are regions
+};
+
+}  // namespace
 
 // ---- Life of a segment ----
 
@@ -29,6 +66,7 @@ void Recorder::begin(Activation& root) {
   expected_operators_ = watch_.count();
   nodes_.clear();
   inputs_.clear();
+  autocast_.clear();
   inlined_.clear();
   entered_at_.clear();
   stacks_ = graph::StackTable();
@@ -69,7 +107,7 @@ void Recorder::checkpoint(Activation& root) {
   if (after_pop_except_ && handling_ > 0) --handling_;
   after_pop_except_ = instruction_at(root.code, root.instruction).opcode == POP_EXCEPT;
   checkpoint_ = {tracked_.order(), sources_.size(),  lookups_.size(), effects_.size(),
-                 nodes_.size(),    distinct_.size(), grad_mode_};
+                 nodes_.size(),    distinct_.size(), grad_mode_,      autocast_};
   saved_.clear();
 }
 
@@ -89,6 +127,7 @@ void Recorder::roll_back() {
   effects_.resize(checkpoint_.effects);
   distinct_.resize(checkpoint_.distinct);
   grad_mode_ = checkpoint_.grad_mode;
+  autocast_ = checkpoint_.autocast;
 }
 
 void Recorder::abandon() {
@@ -139,7 +178,10 @@ bool Recorder::end_segment(int end, bool is_return, BreakReason reason) {
       segment->guards = nullptr;
     }
   }
-  // The backend runs with nothing recorded and nothing kept alive by the recorder.
+  // The backend runs with nothing recorded and nothing kept alive by the recorder, and with the
+  // autocast state in which the segment starts.
+  const OutsideAutocast outside({state_.autocast, state_.autocast_dtype, state_.autocast_cache},
+                                !autocast_.empty());
   abandon();
   return sink_.finished(root, start, std::move(segment), std::move(examples));
 }
@@ -374,6 +416,24 @@ bool Recorder::set_grad_mode(Activation&, bool enabled) {
   node.meta.stack = stacks_.intern(user_stack());
   nodes_.push_back(&node);
   return true;
+}
+
+void Recorder::entered_autocast(PyObject* manager, const aten::AutocastState& before) {
+  const auto inside = aten::AutocastState::current();
+  graph::Node& node =
+      graph_->call_function("torch.amp.autocast_mode._enter_autocast",
+                            {"cpu", inside.dtype, inside.is_enabled, inside.is_cache_enabled});
+  node.meta.stack = stacks_.intern(user_stack());
+  nodes_.push_back(&node);
+  autocast_.push_back({manager, &node, before, inside});
+}
+
+void Recorder::left_autocast() {
+  graph::Node& node =
+      graph_->call_function("torch.amp.autocast_mode._exit_autocast", {autocast_.back().node});
+  node.meta.stack = stacks_.intern(user_stack());
+  nodes_.push_back(&node);
+  autocast_.pop_back();
 }
 
 }  // namespace assay::capture

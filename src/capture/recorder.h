@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "aten/autocast_regions.h"
 #include "aten/operator_watch.h"
 #include "capture/operations.h"
 #include "capture/segment.h"
@@ -103,6 +104,21 @@ class Recorder final : public Operations {
   bool append(PyObject* list, PyObject* item);
   bool set_grad_mode(Activation& a, bool enabled);
   bool grad_mode() const { return grad_mode_; }
+  /// A region of autocast on the CPU that the segment has entered, and not left so far.
+  struct AutocastRegion {
+    PyObject* manager;  // tracked, so alive
+    graph::Node* node;
+    aten::AutocastState before;
+    aten::AutocastState inside;
+  };
+  /// The innermost one, or null.
+  const AutocastRegion* autocast_region() const {
+    return autocast_.empty() ? nullptr : &autocast_.back();
+  }
+  /// The thread's state is that of a region now; `before` is what it was.
+  void entered_autocast(PyObject* manager, const aten::AutocastState& before);
+  /// The thread's state is that from before the innermost region again.
+  void left_autocast();
   /// A new object whose contents the recorder follows from now on.
   void track_local(PyObject* object);
   /// A list or tuple of numbers, strings and the like, nested or not; known.
@@ -217,6 +233,7 @@ class Recorder final : public Operations {
     std::size_t nodes = 0;
     std::size_t distinct = 0;
     bool grad_mode = true;
+    std::vector<AutocastRegion> autocast;
   };
   /// What a local object held before an inlined function changed it.
   struct Saved {
@@ -304,6 +321,7 @@ class Recorder final : public Operations {
   Checkpoint checkpoint_;
   bool grad_mode_ = true;  // as the program has set it
   bool initial_grad_mode_ = true;
+  std::vector<AutocastRegion> autocast_;
   guards::GlobalState state_;
   std::vector<PyObject*> initial_slots_;
   std::vector<Source*> initial_origins_;

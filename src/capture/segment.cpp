@@ -1,5 +1,6 @@
 #include "capture/segment.h"
 
+#include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/utils/pybind.h>
 
@@ -67,6 +68,46 @@ int redo(const Effect& effect, const std::vector<Ref>& made) {
   return 0;
 }
 
+// Enters the regions of autocast that the frame is in after a segment: what the graph casts to
+// another dtype is remembered for them. Back to what was before unless `stay` is called, also where
+// a graph raised inside of a region of its own.
+class AutocastNesting {
+ public:
+  explicit AutocastNesting(const std::vector<aten::AutocastState>& regions)
+      : regions_(regions), before_(aten::AutocastState::current()), depth_(depth()) {
+    for (std::size_t i = 0; i < regions_.size(); ++i) at::autocast::increment_nesting();
+  }
+  ~AutocastNesting() {
+    if (stays_) return;
+    for (int i = depth(); i > depth_; --i) {
+      if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
+    }
+    set(before_);
+  }
+  AutocastNesting(const AutocastNesting&) = delete;
+  AutocastNesting& operator=(const AutocastNesting&) = delete;
+  void stay() {
+    stays_ = true;
+    if (!regions_.empty()) set(regions_.back());
+  }
+
+ private:
+  static int depth() {
+    const int inside = at::autocast::increment_nesting();
+    at::autocast::decrement_nesting();
+    return inside - 1;
+  }
+  static void set(const aten::AutocastState& state) {
+    at::autocast::set_autocast_enabled(at::kCPU, state.is_enabled);
+    at::autocast::set_autocast_dtype(at::kCPU, state.dtype);
+    at::autocast::set_autocast_cache_enabled(state.is_cache_enabled);
+  }
+  const std::vector<aten::AutocastState>& regions_;
+  aten::AutocastState before_;
+  int depth_;
+  bool stays_ = false;
+};
+
 }  // namespace
 
 bool Segment::shares_memory_as_before(const GuardValues& values) const {
@@ -102,6 +143,7 @@ void Segment::run_graph(std::span<c10::IValue> arguments, Outputs& outputs) cons
 bool Segment::replay(Activation& activation, const GuardValues& values) const {
   try {
     c10::SmallVector<c10::IValue, 16> outputs;
+    AutocastNesting nesting(autocast);
     if (compiled != nullptr) {
       c10::SmallVector<c10::IValue, 16> arguments;
       for (const GraphInput& input : inputs) {
@@ -113,6 +155,7 @@ bool Segment::replay(Activation& activation, const GuardValues& values) const {
     for (const Effect& effect : effects) {
       if (redo(effect, made) < 0) throw PythonError{};
     }
+    nesting.stay();
     if (result >= 0) {
       activation.result = made[static_cast<std::size_t>(result)].release();
       return true;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "assay/compiler.h"
+#include "aten/autocast_regions.h"
 #include "capture/activation.h"
 #include "capture/recipe.h"
 #include "capture/segment_guards.h"
@@ -71,6 +72,8 @@ struct Segment {
   bool runs_with_grad = false;
   /// Of a graph that mutates inputs: how these share memory.
   std::optional<guards::Guards> sharing;
+  /// Regions of autocast that the frame is in at the end; the graph itself leaves them.
+  std::vector<aten::AutocastState> autocast;
   BreakReason reason;
 
   /// Whether the inputs share memory as they did; asked when the guards hold.

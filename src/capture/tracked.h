@@ -29,8 +29,8 @@ struct Tracked {
   Py_ssize_t appended = 0;      ///< Items added at the end of a list that is not known.
   Ref known_keys;               ///< Of a dict that is not known as a whole: a set.
   std::uint64_t order = 0;      ///< When it was first seen.
-  Ref object;                   ///< Keeps it alive; null for tensors the graph computes.
-  Ref weak;                     ///< For those: tells whether the address is still that tensor's.
+  Ref object;                   ///< Keeps it alive; null for generators and the graph's tensors.
+  Ref weak;                     ///< For those: tells whether the address is still theirs.
 };
 
 /// The objects by address.

@@ -265,11 +265,35 @@ PyObject* next(Recorder& recorder, Activation& a, const Call& call) {
   if (call.count < 1 || call.count > 2 || !PyIter_Check(call.args[0])) {
     return recorder.call_plainly(a, call, "next() of an object that is not an iterator");
   }
+  const Tracked* tracked = recorder.find(call.args[0]);
+  if (PyGen_CheckExact(call.args[0]) && call.count == 1 && tracked != nullptr &&
+      tracked->kind == Tracked::Kind::local) {
+    // What a generator returns is the value of its StopIteration.
+    PyObject* result = nullptr;
+    const PySendResult sent =
+        recorder.send(a, {call.args[0], nullptr}, {Py_None, nullptr}, &result);
+    if (sent != PYGEN_RETURN) return result;
+    const Ref returned = Ref::steal(result);
+    _PyGen_SetStopIterationValue(returned.get());
+    return nullptr;
+  }
   PyObject* item = recorder.next(a, {call.args[0], nullptr});
   if (item != nullptr || PyErr_Occurred() != nullptr) return item;
   if (call.count == 2) return Py_NewRef(call.args[1]);
   PyErr_SetNone(PyExc_StopIteration);
   return nullptr;
+}
+
+// generator.send, throw and close: its frame is followed.
+PyObject* generator_method(Recorder& recorder, Activation& a, const Call& call) {
+  const Tracked* tracked = call.count == 0 ? nullptr : recorder.find(call.args[0]);
+  bool is_known = tracked != nullptr && tracked->kind == Tracked::Kind::local;
+  for (std::size_t i = 1; i < call.count; ++i) is_known = recorder.touch(call.args[i]) && is_known;
+  if (!is_known) {
+    return recorder.call_plainly(a, call, "a generator from before the segment goes on");
+  }
+  PyObject* result = recorder.call_watched(a, call);
+  return result == nullptr ? nullptr : recorder.made(a, result, "a generator");
 }
 
 // zip, enumerate, map, filter, reversed: what they iterate over is known first.
@@ -402,6 +426,9 @@ ModelTable builtin_models() {
       {"builtins.map", make_iterator},
       {"builtins.filter", make_iterator},
       {"builtins.reversed", make_iterator},
+      {"types.GeneratorType.send", generator_method},
+      {"types.GeneratorType.throw", generator_method},
+      {"types.GeneratorType.close", generator_method},
       {"builtins.object.__new__", object_new},
       {"builtins.tuple.__new__", tuple_new},
       {"builtins.object.__init__", does_nothing},

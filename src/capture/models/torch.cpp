@@ -106,6 +106,7 @@ ModelTable torch_models() {
       {"torch._C._has_torch_function_variadic", has_torch_function},
       {"torch._C._log_api_usage_once", nothing},
       {"torch._C._get_privateuse1_backend_name", state},
+      {"torch._C._is_autocast_available", state},
       {"torch.cuda.is_available", state},
       {"torch._C._jit_is_scripting", state},
       {"torch.finfo", make_value},
