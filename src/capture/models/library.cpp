@@ -79,6 +79,10 @@ PyObject* make_itertool(Recorder& recorder, Activation& a, const Call& call) {
       args.push_back(argument);
       continue;
     }
+    if (PyCallable_Check(argument) != 0 && Py_TYPE(argument)->tp_iter == nullptr) {
+      // A function in C would be called unseen.
+      return recorder.call_plainly(a, call, "an itertool that calls a builtin function");
+    }
     kept.push_back(Ref::steal(recorder.get_iter(a, {argument, nullptr})));
     if (!kept.back()) return nullptr;
     args.push_back(kept.back().get());
