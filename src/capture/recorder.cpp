@@ -1,5 +1,7 @@
 #include "capture/recorder.h"
 
+#include <utility>
+
 #include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
 
@@ -50,6 +52,9 @@ class OutsideAutocast {
 // ---- Life of a segment ----
 
 void Recorder::begin(Activation& root) {
+  // A collection may close generators and run finalizers of anybody's objects in the middle of the
+  // program: what they do is not part of the segment.
+  collects_garbage_ = PyGC_Disable() != 0;
   root_ = &root;
   start_ = root.instruction;
   handling_ = 0;
@@ -131,6 +136,7 @@ void Recorder::roll_back() {
 }
 
 void Recorder::abandon() {
+  if (std::exchange(collects_garbage_, false)) PyGC_Enable();
   watch_.stop();
   root_ = nullptr;
   inlined_.clear();

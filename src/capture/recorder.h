@@ -327,6 +327,7 @@ class Recorder final : public Operations {
   std::vector<Source*> initial_origins_;
   Source* pending_origins_[8] = {};
   graph::StackTable stacks_;
+  bool collects_garbage_ = false;  // and does so again when the segment ends
   bool after_pop_except_ = false;
   int handling_ = 0;  // exceptions being handled by the root, begun in this segment
 };
