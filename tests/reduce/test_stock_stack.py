@@ -35,8 +35,8 @@ def with_fault(file: Path, kind: str) -> Path:
 
 def check(model: str, stage: str, kind: str, root: Path, tmp_path: Path) -> None:
     file = with_fault(stock_file(model, stage, root), kind)
-    # With several threads a relu that is large enough for them throws inside of OpenMP, which aborts
-    # the process: another failure.
+    # With several threads a relu that is large enough for them throws inside of OpenMP, which
+    # aborts the process: another failure.
     threads = ["--threads", "1"] if kind == "runtime_error" else []
     reduced = reduce(file, tmp_path / "out", *STOCK, *threads, env=ENV, timeout=900)
     assert reduced.report["status"] == "reduced", reduced.report
