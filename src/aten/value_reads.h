@@ -14,8 +14,8 @@
 
 namespace assay::aten {
 
-/// Whether this call turns values into numbers, or chooses the sizes of its results by them. `stack`
-/// ends with the call's arguments.
+/// Whether this call turns values into numbers, or chooses the sizes of its results by them.
+/// `stack` ends with the call's arguments.
 bool reads_values(const c10::OperatorHandle& op, const std::vector<c10::IValue>& stack);
 
 /// Throws `TraceError` if `op` reads values. `where` says where in the user's program the call

@@ -18,6 +18,7 @@ class BackendError : public aten::ProgramError {
                      std::move(node), std::move(provenance)) {}
 
   const char* python_class() const noexcept override { return "BackendCompilerFailed"; }
+
  protected:
   struct Text {
     std::string whole;

@@ -63,8 +63,8 @@ struct Handler {
 // co_exceptiontable: varints of six bits, most significant first.
 std::vector<Handler> handlers_of(PyCodeObject* code) {
   std::vector<Handler> handlers;
-  const auto* next = reinterpret_cast<const unsigned char*>(
-      PyBytes_AS_STRING(code->co_exceptiontable));
+  const auto* next =
+      reinterpret_cast<const unsigned char*>(PyBytes_AS_STRING(code->co_exceptiontable));
   const unsigned char* end = next + PyBytes_GET_SIZE(code->co_exceptiontable);
   const auto number = [&] {
     int value = 0;
@@ -89,9 +89,8 @@ std::vector<Handler> handlers_of(PyCodeObject* code) {
 bool looks_at_frame(PyCodeObject* code) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(code->co_names); ++i) {
     const std::string name = to_string(PyTuple_GET_ITEM(code->co_names, i));
-    for (const std::string_view suspect :
-         {"locals", "vars", "eval", "exec", "dir", "_getframe", "currentframe", "breakpoint",
-          "set_trace"}) {
+    for (const std::string_view suspect : {"locals", "vars", "eval", "exec", "dir", "_getframe",
+                                           "currentframe", "breakpoint", "set_trace"}) {
       if (name == suspect) return true;
     }
   }
@@ -216,10 +215,10 @@ CodeLine line_of(PyCodeObject* code, int instruction) {
     PyErr_Fetch(&type, &value, &traceback);
     const NativeFramesScope native;
     static PyObject* const module = PyImport_ImportModule("linecache");
-    const Ref text = Ref::steal(
-        module == nullptr ? nullptr
-                          : PyObject_CallMethod(module, "getline", "Oi", code->co_filename,
-                                                line.line));
+    const Ref text =
+        Ref::steal(module == nullptr ? nullptr
+                                     : PyObject_CallMethod(module, "getline", "Oi",
+                                                           code->co_filename, line.line));
     if (text && PyUnicode_Check(text.get())) {
       std::string found = to_string(text.get());
       const auto first = found.find_first_not_of(" \t");

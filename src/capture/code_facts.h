@@ -27,8 +27,8 @@ bool is_library_code(PyCodeObject* code);
 /// Which files these are: prefixes of paths.
 void set_library_files(std::vector<std::string> prefixes);
 
-/// The instruction (opcode and argument, EXTENDED_ARG folded, specializations undone) that starts at
-/// a code unit, and where the next one starts.
+/// The instruction (opcode and argument, EXTENDED_ARG folded, specializations undone) that starts
+/// at a code unit, and where the next one starts.
 struct CodeInstruction {
   int opcode = 0;
   int argument = 0;

@@ -16,10 +16,10 @@ PyTypeObject* type_of_attribute(PyTypeObject* type, const char* name) {
 }
 
 Types make_identity_types() {
-  Types types = {&PyType_Type,         &PyModule_Type,       &PyCode_Type,
-                 &PyMethodDescr_Type,  &PyClassMethodDescr_Type, &PyGetSetDescr_Type,
-                 &PyMemberDescr_Type,  &PyWrapperDescr_Type, &PyProperty_Type,
-                 &PyClassMethod_Type,  &PyStaticMethod_Type};
+  Types types = {&PyType_Type,        &PyModule_Type,           &PyCode_Type,
+                 &PyMethodDescr_Type, &PyClassMethodDescr_Type, &PyGetSetDescr_Type,
+                 &PyMemberDescr_Type, &PyWrapperDescr_Type,     &PyProperty_Type,
+                 &PyClassMethod_Type, &PyStaticMethod_Type};
   types.insert(type_of_attribute(&PyBaseObject_Type, "__init__"));
   return types;
 }
@@ -48,7 +48,8 @@ Types make_iterator_types() {
                " type(reversed([])), type(reversed({})), type(reversed(())), type(iter('')),"
                " enumerate, zip, map, filter, type({}.keys()), type({}.values()),"
                " type({}.items()), type(OrderedDict().keys()), type(OrderedDict().values()),"
-               " type(OrderedDict().items()), type(iter(OrderedDict())), itertools.chain, itertools.count, itertools.repeat,"
+               " type(OrderedDict().items()), type(iter(OrderedDict())), itertools.chain, "
+               "itertools.count, itertools.repeat,"
                " itertools.product, itertools.islice, itertools.accumulate, itertools.zip_longest,"
                " itertools.starmap, itertools.permutations, itertools.combinations,"
                " itertools.cycle, itertools.takewhile, itertools.dropwhile, itertools.pairwise,"

@@ -1,6 +1,7 @@
 #include "capture/driver.h"
 
 #include <ATen/PythonTorchFunctionTLS.h>
+#include <ATen/SavedTensorHooks.h>
 #include <ATen/core/grad_mode.h>
 #include <c10/core/impl/TorchDispatchModeTLS.h>
 #include <torch/csrc/utils/pybind.h>
@@ -114,11 +115,11 @@ bool ThreadCapture::finished(Activation& root, int start, std::unique_ptr<Segmen
     const std::string what = difference(*before, *segment);
     if (what.empty()) return true;
     const CodeLine place = line_of(root.code, start);
-    PyErr_SetString(PyExc_AssertionError,
-                    ("paranoid: " + what + ", although the guards of the segment hold\n  File \"" +
-                     place.file + "\", line " + std::to_string(place.line) + ", in " +
-                     place.function)
-                        .c_str());
+    PyErr_SetString(
+        PyExc_AssertionError,
+        ("paranoid: " + what + ", although the guards of the segment hold\n  File \"" + place.file +
+         "\", line " + std::to_string(place.line) + ", in " + place.function)
+            .c_str());
     return false;
   }
   const BreakReason& reason = segment->reason;
@@ -133,11 +134,10 @@ bool ThreadCapture::finished(Activation& root, int start, std::unique_ptr<Segmen
   }
   const bool is_worth_a_record = segment->graph != nullptr || is_break;
   if (is_worth_a_record) {
-    into->records.push_back({place.function, place.file, place.line, segment->graph,
-                             segment->guards == nullptr ? std::vector<std::string>{}
-                                                        : segment->guards->describe(),
-                             reason,
-                             stack, recompile_reason});
+    into->records.push_back(
+        {place.function, place.file, place.line, segment->graph,
+         segment->guards == nullptr ? std::vector<std::string>{} : segment->guards->describe(),
+         reason, stack, recompile_reason});
   }
   recompile_reason.clear();
   if (is_break && into->settings.fullgraph) {
@@ -183,18 +183,18 @@ bool ThreadCapture::finished(Activation& root, int start, std::unique_ptr<Segmen
   return true;
 }
 
+// Whether the setting `debug_function` leaves a function to be captured.
+bool is_wanted(PyCodeObject* code) {
+  const std::string wanted = config::get<"debug_function">();
+  return wanted.empty() || PyUnicode_CompareWithASCIIString(code->co_name, wanted.c_str()) == 0;
+}
+
 // Modes see every call of a tensor function, and may do anything then: what runs under one is not
 // captured.
 bool is_under_modes() {
   using Functions = at::impl::PythonTorchFunctionTLS;
   return Functions::stack_len() > 0 || c10::impl::TorchDispatchModeTLS::stack_len() > 0 ||
          Functions::get_disabled_state() != at::impl::TorchFunctionDisabledState::ENABLED;
-}
-
-// Whether the setting `debug_function` leaves a function to be captured.
-bool is_wanted(PyCodeObject* code) {
-  const std::string wanted = config::get<"debug_function">();
-  return wanted.empty() || PyUnicode_CompareWithASCIIString(code->co_name, wanted.c_str()) == 0;
 }
 
 // Watches the instruction boundaries of one frame.
@@ -217,6 +217,8 @@ class FrameDriver : public Boundary {
       return Step::execute;
     }
     if (!takes_segments_ || capture_.cache == nullptr) return Step::hand_over;
+    // What a compiled graph saves for backward is not what hooks of the caller expect to see.
+    if (at::SavedTensorDefaultHooks::get_hooks()) return Step::execute;
     const int opcode = instruction_at(a.code, a.instruction).opcode;
     // Nothing can be gained by starting here; iterators of older segments go on by themselves.
     if (opcode == RETURN_VALUE || opcode == FOR_ITER || opcode == RERAISE ||
@@ -240,8 +242,9 @@ class FrameDriver : public Boundary {
       if (!segment.guards->hold(a, state, values) || !segment.shares_memory_as_before(values)) {
         continue;
       }
-      if (i > 0) std::rotate(at.segments.begin(), at.segments.begin() + static_cast<std::ptrdiff_t>(i),
-                             at.segments.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+      if (i > 0)
+        std::rotate(at.segments.begin(), at.segments.begin() + static_cast<std::ptrdiff_t>(i),
+                    at.segments.begin() + static_cast<std::ptrdiff_t>(i) + 1);
       if (config::get<"paranoid">()) {
         capture_.expected = &segment;
         capture_.recorder.begin(a);
@@ -327,8 +330,8 @@ PyObject* evaluate(PyThreadState* thread, _PyInterpreterFrame* frame, int throwi
   if (capture.cache == nullptr || recorder.is_suspended() || !can_run(thread, frame)) {
     return evaluate_natively(thread, frame, throwing);
   }
-  const bool is_generator = frame->owner == FRAME_OWNED_BY_GENERATOR ||
-                            (frame->f_code->co_flags & CO_GENERATOR) != 0;
+  const bool is_generator =
+      frame->owner == FRAME_OWNED_BY_GENERATOR || (frame->f_code->co_flags & CO_GENERATOR) != 0;
   const bool takes_segments = !is_generator && !is_library_code(frame->f_code);
   if (!recorder.is_recording() && !takes_segments) {
     return evaluate_natively(thread, frame, throwing);
@@ -377,7 +380,8 @@ void Recorder::leaving(Activation& a) {
     leave(a);
     return;
   }
-  // The root raised, and its stack is gone: there is nothing to describe. The next call tries again.
+  // The root raised, and its stack is gone: there is nothing to describe. The next call tries
+  // again.
   abandon();
 }
 

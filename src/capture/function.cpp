@@ -13,8 +13,7 @@ namespace assay::capture {
 namespace {
 
 struct CapturedFunction {
-  PyObject_HEAD
-  vectorcallfunc vectorcall;
+  PyObject_HEAD vectorcallfunc vectorcall;
   PyObject* function;
   PyObject* dict;
   PyObject* weak_references;

@@ -14,8 +14,8 @@ namespace {
 
 using Functions = std::unordered_map<PyObject*, GraphFunction>;
 
-// A Python function of torch is one call in the graph if the runner knows it by that name; otherwise
-// its body is followed.
+// A Python function of torch is one call in the graph if the runner knows it by that name;
+// otherwise its body is followed.
 bool is_one_call(PyObject* function, const std::string& name, bool is_method) {
   if (!PyFunction_Check(function)) return true;
   return is_method ? aten::find_torch_method(name) != nullptr
@@ -67,9 +67,9 @@ Functions* make_functions() {
   auto* functions = new Functions;
   add_module(*functions, "torch.nn.functional", "torch.nn.functional.");
   add_module(*functions, "torch", "torch.");
-  for (const char* name : {"torch.linalg", "torch.special", "torch.fft", "torch._C._nn",
-                           "torch._C._linalg", "torch._C._special", "torch._C._fft",
-                           "torch._C._VariableFunctions", "torch._VF"}) {
+  for (const char* name :
+       {"torch.linalg", "torch.special", "torch.fft", "torch._C._nn", "torch._C._linalg",
+        "torch._C._special", "torch._C._fft", "torch._C._VariableFunctions", "torch._VF"}) {
     add_module(*functions, name, std::string(name) + ".");
   }
   add_methods(*functions);

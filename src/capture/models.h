@@ -1,6 +1,6 @@
-/// \file Models of what is written in C: builtin functions and types, torch's functions that are not
-/// operators, and attributes of builtin objects. Whatever has no model ends the segment. A model does
-/// what the function does, on real objects, and tells the recorder what that meant.
+/// \file Models of what is written in C: builtin functions and types, torch's functions that are
+/// not operators, and attributes of builtin objects. Whatever has no model ends the segment. A
+/// model does what the function does, on real objects, and tells the recorder what that meant.
 #pragma once
 
 #include "capture/recorder.h"
@@ -18,7 +18,8 @@ Model find_model(PyObject* callable);
 /// Makes the tables. To be called before anything is recorded: it imports modules.
 void prepare_models();
 
-/// What a tensor function is called in a graph, or nothing: a function of torch, a method of Tensor.
+/// What a tensor function is called in a graph, or nothing: a function of torch, a method of
+/// Tensor.
 struct GraphFunction {
   graph::Target target;
   bool is_method;

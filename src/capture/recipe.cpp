@@ -126,8 +126,7 @@ class Cook {
       case Make::constant:
         return recipe.object;
       case Make::output:
-        return checked(
-            wrap_tensor(outputs_[static_cast<std::size_t>(recipe.index)].toTensor()));
+        return checked(wrap_tensor(outputs_[static_cast<std::size_t>(recipe.index)].toTensor()));
       case Make::tuple:
         return make_tuple(recipe);
       case Make::list:
@@ -147,8 +146,9 @@ class Cook {
       case Make::deque: {
         const Ref items = tuple_of(recipe, 1);
         const Ref empty = make_deque();
-        return checked(PyObject_CallFunctionObjArgs(reinterpret_cast<PyObject*>(Py_TYPE(empty.get())),
-                                                    items.get(), part(recipe, 0), nullptr));
+        return checked(
+            PyObject_CallFunctionObjArgs(reinterpret_cast<PyObject*>(Py_TYPE(empty.get())),
+                                         items.get(), part(recipe, 0), nullptr));
       }
       case Make::slice:
         return checked(PySlice_New(part(recipe, 0), part(recipe, 1), part(recipe, 2)));

@@ -1,6 +1,6 @@
 /// \file Recipes: how a replay makes the objects that are alive at the end of a segment, from the
-/// graph's outputs, the objects that the guards fetched, and constants. Objects that were one object
-/// while recording are one object again. Made by recipe_builder.h, cooked by segment.cpp.
+/// graph's outputs, the objects that the guards fetched, and constants. Objects that were one
+/// object while recording are one object again. Made by recipe_builder.h, cooked by segment.cpp.
 #pragma once
 
 #include <span>
@@ -14,21 +14,21 @@
 namespace assay::capture {
 
 enum class Make : std::uint8_t {
-  source,     ///< What guard step `index` fetched.
-  constant,   ///< `object`.
-  output,     ///< Output `index` of the graph: a tensor.
-  tuple,      ///< Of `parts`; `object` is the type (a tuple, namedtuple or torch.return_types one).
-  list,       ///< Of `parts`; `object` is the type.
-  set,        ///< Of `parts`; `object` is the type.
-  dict,       ///< Keys and values in turn; `object` is the type.
-  deque,      ///< Of `parts`; the first is maxlen.
-  slice,      ///< Start, stop, step.
-  cell,       ///< Contents; no part: empty.
-  method,     ///< Function, receiver.
-  builtin,    ///< The attribute `object` of the only part: a bound method of a builtin type.
-  function,   ///< `object` is a function it is like; parts: defaults, kwdefaults, closure, dict.
-  instance,   ///< `object` is the type; the part, if any, is a dict of attributes.
-  call,       ///< The first part called with the others, then __setstate__(`object`) if set.
+  source,    ///< What guard step `index` fetched.
+  constant,  ///< `object`.
+  output,    ///< Output `index` of the graph: a tensor.
+  tuple,     ///< Of `parts`; `object` is the type (a tuple, namedtuple or torch.return_types one).
+  list,      ///< Of `parts`; `object` is the type.
+  set,       ///< Of `parts`; `object` is the type.
+  dict,      ///< Keys and values in turn; `object` is the type.
+  deque,     ///< Of `parts`; the first is maxlen.
+  slice,     ///< Start, stop, step.
+  cell,      ///< Contents; no part: empty.
+  method,    ///< Function, receiver.
+  builtin,   ///< The attribute `object` of the only part: a bound method of a builtin type.
+  function,  ///< `object` is a function it is like; parts: defaults, kwdefaults, closure, dict.
+  instance,  ///< `object` is the type; the part, if any, is a dict of attributes.
+  call,      ///< The first part called with the others, then __setstate__(`object`) if set.
 };
 
 struct Recipe {

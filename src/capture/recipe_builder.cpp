@@ -28,7 +28,8 @@ std::vector<c10::IValue> examples_as_before(const std::vector<c10::IValue>& inpu
                                             const std::vector<bool>& wants_grad) {
   const at::AutoGradMode no_grad(false);
   std::vector<aten::Value> values;
-  for (const c10::IValue& input : inputs) values.emplace_back(c10::IValue(input.toTensor().detach()));
+  for (const c10::IValue& input : inputs)
+    values.emplace_back(c10::IValue(input.toTensor().detach()));
   std::vector<c10::IValue> examples;
   for (aten::Value& copy : aten::copy_inputs(values)) {
     at::Tensor tensor = copy.leaf.toTensor();
@@ -128,8 +129,8 @@ bool RecipeBuilder::add_items(PyObject* const* items, Py_ssize_t count, std::vec
 int RecipeBuilder::make_function(PyObject* object) {
   const auto* function = reinterpret_cast<PyFunctionObject*>(object);
   std::vector<int> parts;
-  for (PyObject* part : {function->func_defaults, function->func_kwdefaults,
-                         function->func_closure, function->func_dict}) {
+  for (PyObject* part : {function->func_defaults, function->func_kwdefaults, function->func_closure,
+                         function->func_dict}) {
     const int made = part == nullptr ? kNone : recipe(part);
     if (made == kFailed) return kFailed;
     parts.push_back(made);
@@ -169,8 +170,8 @@ int RecipeBuilder::make_iterator(PyObject* object) {
     parts.push_back(recipe(part));
   }
   if (std::ranges::any_of(parts, [](int part) { return part < 0; })) return kFailed;
-  PyObject* state = PyTuple_GET_SIZE(reduced.get()) > 2 ? PyTuple_GET_ITEM(reduced.get(), 2)
-                                                        : nullptr;
+  PyObject* state =
+      PyTuple_GET_SIZE(reduced.get()) > 2 ? PyTuple_GET_ITEM(reduced.get(), 2) : nullptr;
   if (state == Py_None) state = nullptr;
   if (state != nullptr && !is_scalar(state)) {
     return failed(std::string("a ") + type->tp_name + " is still in use");
@@ -282,8 +283,8 @@ int RecipeBuilder::make_local(PyObject* object) {
   if (PyCFunction_Check(object)) {
     const int self = recipe(PyCFunction_GET_SELF(object));
     if (self < 0) return kFailed;
-    const Ref name = Ref::steal(PyUnicode_InternFromString(
-        reinterpret_cast<PyCFunctionObject*>(object)->m_ml->ml_name));
+    const Ref name = Ref::steal(
+        PyUnicode_InternFromString(reinterpret_cast<PyCFunctionObject*>(object)->m_ml->ml_name));
     return add(Make::builtin, name.get(), {self});
   }
   if (type == &PyRange_Type || is_device(object)) return constant(object);
@@ -433,8 +434,8 @@ std::vector<c10::IValue> RecipeBuilder::finish_graph() {
     const bool is_mutated = (!tensor.is_inference() && tensor._version() != input.version) ||
                             tensor.requires_grad() != input.requires_grad;
     segment_.mutates_inputs = segment_.mutates_inputs || is_mutated;
-    segment_.mutates_history = segment_.mutates_history ||
-                               (is_mutated && input.requires_grad && !tensor.is_leaf());
+    segment_.mutates_history =
+        segment_.mutates_history || (is_mutated && input.requires_grad && !tensor.is_leaf());
     examples.emplace_back(tensor);
     wants_grad.push_back(input.requires_grad);
   }
@@ -450,9 +451,9 @@ std::vector<c10::IValue> RecipeBuilder::finish_graph() {
   for (const Recipe& made : segment_.recipes) {
     if (made.make == Make::source) needed[static_cast<std::size_t>(made.index)] = true;
   }
-  segment_.guards = std::make_unique<SegmentGuards>(
-      recorder_.sources_, needed, distinct_groups(), std::move(recorder_.lookups_),
-      recorder_.state_, recorder_.root_->frame->f_globals);
+  segment_.guards = std::make_unique<SegmentGuards>(recorder_.sources_, needed, distinct_groups(),
+                                                    std::move(recorder_.lookups_), recorder_.state_,
+                                                    recorder_.root_->frame->f_globals);
   std::vector<const Source*> by_id;
   for (const Source& source : recorder_.sources_.all()) by_id.push_back(&source);
   for (Recipe& made : segment_.recipes) {
@@ -463,8 +464,8 @@ std::vector<c10::IValue> RecipeBuilder::finish_graph() {
   for (const Source* source : input_sources) {
     segment_.inputs.push_back({segment_.guards->step_of(*source)});
   }
-  const bool has_calls = std::ranges::any_of(
-      graph.nodes(), [](const graph::Node& node) { return node.is_call(); });
+  const bool has_calls =
+      std::ranges::any_of(graph.nodes(), [](const graph::Node& node) { return node.is_call(); });
   if (has_calls) segment_.graph = recorder_.graph_;
   return examples;
 }

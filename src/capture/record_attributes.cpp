@@ -293,6 +293,18 @@ PyObject* Recorder::type_attribute(Activation& a, PyObject* type, PyObject* name
       return bind_descriptor(a, found, nullptr, type, name);
     }
   }
+  if (is_special && Py_TYPE(on_meta) == &PyProperty_Type) {
+    return bind_descriptor(a, on_meta, type, reinterpret_cast<PyObject*>(meta), name);
+  }
+  if (is_special && Py_TYPE(on_meta) == &PyGetSetDescr_Type) {
+    const Tracked* tracked = tracked_.find(type);
+    PyObject* value = PyObject_GetAttr(type, name);
+    if (value != nullptr && is_scalar(value) && tracked->source != nullptr) {
+      arrived(value, sources_.get(Access::member, tracked->source, on_meta));
+    }
+    if (value == nullptr || is_scalar(value)) return value;
+    Py_DECREF(value);
+  }
   // type's own getsets (__name__, __mro__, __dict__, ...) and metaclasses.
   PyObject* result = PyObject_GetAttr(type, name);
   if (result == nullptr) return nullptr;
@@ -445,8 +457,8 @@ bool Recorder::write_member(Activation& a, PyObject* object, PyObject* descripto
   tracked_.find(object)->is_mutated = true;
   if (PyObject_GenericSetAttr(object, name, value) < 0) return false;
   is_constant(descriptor);
-  effects_.push_back({Effect::Kind::set_member, Ref::borrow(object), Ref::borrow(descriptor),
-                      Ref::borrow(value)});
+  effects_.push_back(
+      {Effect::Kind::set_member, Ref::borrow(object), Ref::borrow(descriptor), Ref::borrow(value)});
   return true;
 }
 
@@ -586,8 +598,7 @@ bool Recorder::set_attribute(Activation& a, PyObject* object, PyObject* name, Py
     if (custom != nullptr && PyFunction_Check(custom)) {
       is_constant(custom);
       PyObject* args[] = {nullptr, object, name, value};
-      PyObject* result =
-          call_object(a, {custom, args + 1, value == nullptr ? 2U : 3U, nullptr});
+      PyObject* result = call_object(a, {custom, args + 1, value == nullptr ? 2U : 3U, nullptr});
       Py_XDECREF(result);
       return result != nullptr;
     }

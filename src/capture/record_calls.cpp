@@ -152,8 +152,8 @@ PyObject* Recorder::call_watched(Activation& a, const Call& call) {
 PyObject* Recorder::call_pure(Activation& a, const Call& call) {
   for (std::size_t i = 0; i < call.count; ++i) {
     if (!know_all(call.args[i])) {
-      return call_plainly(a, call, "a call of " + name_of(call.callable) +
-                                       " with an object that is not modelled");
+      return call_plainly(
+          a, call, "a call of " + name_of(call.callable) + " with an object that is not modelled");
     }
   }
   return made(a, call_watched(a, call), "a call");
@@ -207,9 +207,9 @@ PyObject* Recorder::call_function(Activation& a, const Call& call, Source* const
   Tracked* tracked = tracked_.find(call.callable);
   if (tracked->source != nullptr && !tracked->source->checks.function) {
     const auto or_none = [](PyObject* value) { return value == nullptr ? Py_None : value; };
-    tracked->source->checks.function = Ref::steal(
-        PyTuple_Pack(4, function->func_code, or_none(function->func_defaults),
-                     or_none(function->func_kwdefaults), function->func_globals));
+    tracked->source->checks.function =
+        Ref::steal(PyTuple_Pack(4, function->func_code, or_none(function->func_defaults),
+                                or_none(function->func_kwdefaults), function->func_globals));
     // The defaults are these very objects as long as the tuple is.
     const auto fixed = [&](PyObject* value) {
       if (is_scalar(value) || tracked_.find(value) != nullptr) return;
@@ -249,7 +249,8 @@ PyObject* Recorder::call_builtin(Activation& a, const Call& call) {
   PyErr_Clear();
   if (self && name && self.get() != Py_None && !PyModule_Check(self.get())) {
     // A bound method of a builtin type: call what it was bound from.
-    PyObject* found = PyType_Check(self.get()) ? nullptr : bound_from(callable, self.get(), name.get());
+    PyObject* found =
+        PyType_Check(self.get()) ? nullptr : bound_from(callable, self.get(), name.get());
     if (found != nullptr) {
       is_constant(found);
       const WithReceiver with(found, self.get(), call);
@@ -279,15 +280,16 @@ PyObject* Recorder::call_type(Activation& a, const Call& call) {
   const bool is_python_class = (type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0 &&
                                reinterpret_cast<PyHeapTypeObject*>(type)->ht_module == nullptr;
   const newfunc create = type->tp_new;
-  const bool has_known_new =
-      is_exception || (found_new != nullptr && Py_TYPE(found_new) == &PyStaticMethod_Type) ||
-      create == PyBaseObject_Type.tp_new || create == PyDict_Type.tp_new ||
-      create == PyODict_Type.tp_new || create == PyTuple_Type.tp_new ||
-      create == PyList_Type.tp_new;
+  const bool has_known_new = is_exception ||
+                             (found_new != nullptr && Py_TYPE(found_new) == &PyStaticMethod_Type) ||
+                             create == PyBaseObject_Type.tp_new || create == PyDict_Type.tp_new ||
+                             create == PyODict_Type.tp_new || create == PyTuple_Type.tp_new ||
+                             create == PyList_Type.tp_new;
   if ((!is_python_class && !is_exception) || !has_known_new ||
       lookup_on_type(type, del_name) != nullptr) {
-    return call_plainly(a, call, "an object of type '" + std::string(type->tp_name) +
-                                     "' is created, which is not modelled");
+    return call_plainly(
+        a, call,
+        "an object of type '" + std::string(type->tp_name) + "' is created, which is not modelled");
   }
   if (found_init != nullptr && PyFunction_Check(found_init)) is_constant(found_init);
   for (std::size_t i = 0; i < call.count; ++i) touch(call.args[i]);
@@ -392,8 +394,8 @@ PyObject* Recorder::before_with(Activation& a, Operand manager, PyObject** exit)
     enter_function = lookup_on_type(Py_TYPE(object), enter_name);
     exit_function = lookup_on_type(Py_TYPE(object), exit_name);
   }
-  if (enter_function == nullptr || exit_function == nullptr ||
-      !PyFunction_Check(enter_function) || !PyFunction_Check(exit_function)) {
+  if (enter_function == nullptr || exit_function == nullptr || !PyFunction_Check(enter_function) ||
+      !PyFunction_Check(exit_function)) {
     if (!stop(a, std::string("a with block of an object of type '") + Py_TYPE(object)->tp_name +
                      "', which is not modelled")) {
       return nullptr;
@@ -436,8 +438,7 @@ void Recorder::raise(Activation& a, Operand exception, Operand cause) {
     // A class is instantiated by raise: its __init__ may be Python code.
     if (exception.object != nullptr && PyExceptionClass_Check(exception.object)) {
       PyObject* no_args[] = {nullptr};
-      const Ref instance =
-          Ref::steal(call_object(a, {exception.object, no_args + 1, 0, nullptr}));
+      const Ref instance = Ref::steal(call_object(a, {exception.object, no_args + 1, 0, nullptr}));
       if (!instance) return;
       Operations::raise(a, {instance.get(), nullptr}, cause);
       return;

@@ -155,16 +155,15 @@ void Recorder::changed_contents(PyObject* container) {
   Tracked* tracked = tracked_.find(container);
   tracked->is_mutated = true;
   if (tracked->source == nullptr) return;
-  Ref snapshot = PyDict_Check(container) ? copy_in_order(container)
-                                         : Ref::steal(PySequence_List(container));
+  Ref snapshot =
+      PyDict_Check(container) ? copy_in_order(container) : Ref::steal(PySequence_List(container));
   tracked_.add(snapshot.get(), Tracked::Kind::local).is_known = true;
   if (effects_.size() > checkpoint_.effects && effects_.back().kind == Effect::Kind::replace &&
       effects_.back().target.get() == container) {
     effects_.back().value = std::move(snapshot);
     return;
   }
-  effects_.push_back(
-      {Effect::Kind::replace, Ref::borrow(container), Ref(), std::move(snapshot)});
+  effects_.push_back({Effect::Kind::replace, Ref::borrow(container), Ref(), std::move(snapshot)});
 }
 
 bool Recorder::append(PyObject* list, PyObject* item) {
@@ -286,8 +285,8 @@ PyObject* Recorder::load_item(Activation& a, Operand container, Operand key) {
     if (!know_contents(object)) return plainly("the contents of a container are not known");
     return made(a, Operations::load_item(a, container, key), "indexing");
   }
-  if (PyDict_Check(object) && Py_TYPE(object)->tp_as_mapping->mp_subscript ==
-                                  PyDict_Type.tp_as_mapping->mp_subscript) {
+  if (PyDict_Check(object) &&
+      Py_TYPE(object)->tp_as_mapping->mp_subscript == PyDict_Type.tp_as_mapping->mp_subscript) {
     const Tracked* tracked = tracked_.find(object);
     if (!is_known_key(key.object) && tracked->source != nullptr) {
       return plainly("a dict is indexed by an object");
@@ -296,8 +295,8 @@ PyObject* Recorder::load_item(Activation& a, Operand container, Operand key) {
     if (found != nullptr) return Py_NewRef(found);
     if (PyErr_Occurred() != nullptr) return nullptr;
     static PyObject* const missing = PyUnicode_InternFromString("__missing__");
-    PyObject* handler = PyDict_CheckExact(object) ? nullptr
-                                                  : lookup_on_type(Py_TYPE(object), missing);
+    PyObject* handler =
+        PyDict_CheckExact(object) ? nullptr : lookup_on_type(Py_TYPE(object), missing);
     if (handler == nullptr) return Operations::load_item(a, container, key);  // KeyError
     if (PyFunction_Check(handler)) return call_method(a, object, "__missing__", {key.object});
     return plainly("a missing key of a defaultdict");
@@ -492,8 +491,7 @@ bool Recorder::list_append(Activation& a, PyObject* list, Operand item) {
 
 bool Recorder::is_iterable_known(PyObject* object) {
   return (is_sequence(object) && has_builtin_items(object)) || is_scalar(object) ||
-         is_builtin_dict(object) || PyAnySet_CheckExact(object) ||
-         Py_TYPE(object) == &PyRange_Type;
+         is_builtin_dict(object) || PyAnySet_CheckExact(object) || Py_TYPE(object) == &PyRange_Type;
 }
 
 bool Recorder::list_extend(Activation& a, PyObject* list, Operand iterable) {

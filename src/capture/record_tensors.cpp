@@ -6,8 +6,8 @@
 #include <string_view>
 #include <unordered_set>
 
-#include "aten/runner.h"
 #include "aten/resolve.h"
+#include "aten/runner.h"
 #include "capture/constant_objects.h"
 #include "capture/cpython_311.h"
 #include "capture/models.h"
@@ -22,12 +22,12 @@ namespace {
 
 // BINARY_OP's argument -> the function of Python's operator module.
 constexpr std::array<const char*, 26> kOperatorNames = {
-    "operator.add",  "operator.and_",      "operator.floordiv",  "operator.lshift",
-    "operator.matmul", "operator.mul",     "operator.mod",       "operator.or_",
-    "operator.pow",  "operator.rshift",    "operator.sub",       "operator.truediv",
-    "operator.xor",  "operator.iadd",      "operator.iand",      "operator.ifloordiv",
-    "operator.ilshift", "operator.imatmul", "operator.imul",     "operator.imod",
-    "operator.ior",  "operator.ipow",      "operator.irshift",   "operator.isub",
+    "operator.add",      "operator.and_",    "operator.floordiv", "operator.lshift",
+    "operator.matmul",   "operator.mul",     "operator.mod",      "operator.or_",
+    "operator.pow",      "operator.rshift",  "operator.sub",      "operator.truediv",
+    "operator.xor",      "operator.iadd",    "operator.iand",     "operator.ifloordiv",
+    "operator.ilshift",  "operator.imatmul", "operator.imul",     "operator.imod",
+    "operator.ior",      "operator.ipow",    "operator.irshift",  "operator.isub",
     "operator.itruediv", "operator.ixor"};
 
 constexpr std::array<const char*, 6> kComparisons = {"operator.lt", "operator.le", "operator.eq",
@@ -36,11 +36,10 @@ constexpr std::array<const char*, 6> kComparisons = {"operator.lt", "operator.le
 // Attributes that follow from what tensor guards check.
 bool is_metadata(std::string_view name) {
   static const std::unordered_set<std::string_view> names = {
-      "shape",        "dtype",     "device",    "ndim",      "requires_grad", "is_leaf",
-      "layout",       "is_cuda",   "is_cpu",    "is_sparse", "is_quantized",  "is_meta",
-      "is_nested",    "is_mps",    "is_xpu",    "is_mkldnn", "itemsize",      "nbytes",
-      "is_sparse_csr", "is_ipu",   "is_hpu",    "is_xla",    "is_vulkan",     "is_mtia",
-      "is_maia",      "_is_param"};
+      "shape",   "dtype",     "device",    "ndim",         "requires_grad", "is_leaf",   "layout",
+      "is_cuda", "is_cpu",    "is_sparse", "is_quantized", "is_meta",       "is_nested", "is_mps",
+      "is_xpu",  "is_mkldnn", "itemsize",  "nbytes",       "is_sparse_csr", "is_ipu",    "is_hpu",
+      "is_xla",  "is_vulkan", "is_mtia",   "is_maia",      "_is_param"};
   return names.contains(name);
 }
 
@@ -51,11 +50,25 @@ bool is_view_attribute(std::string_view name) {
 
 // Operators that change what a tensor is, not what it holds.
 bool changes_identity(std::string_view name) {
-  static const std::unordered_set<std::string_view> names = {
-      "requires_grad_", "detach_",  "set_",       "resize_",       "resize_as_", "retain_grad",
-      "_resize_output_", "set_data", "rename_",   "share_memory_", "data",       "sparse_resize_",
-      "squeeze_",       "unsqueeze_", "transpose_", "t_",          "swapaxes_",  "swapdims_",
-      "as_strided_"};
+  static const std::unordered_set<std::string_view> names = {"requires_grad_",
+                                                             "detach_",
+                                                             "set_",
+                                                             "resize_",
+                                                             "resize_as_",
+                                                             "retain_grad",
+                                                             "_resize_output_",
+                                                             "set_data",
+                                                             "rename_",
+                                                             "share_memory_",
+                                                             "data",
+                                                             "sparse_resize_",
+                                                             "squeeze_",
+                                                             "unsqueeze_",
+                                                             "transpose_",
+                                                             "t_",
+                                                             "swapaxes_",
+                                                             "swapdims_",
+                                                             "as_strided_"};
   return names.contains(name);
 }
 
@@ -197,8 +210,8 @@ bool Recorder::bind_results(PyObject* result, graph::Node& node) {
     }
     metas.push_back(meta_of(tensor_of(item)));
     if (tracked_.find(item) != nullptr) continue;
-    graph::Node& taken = graph_->call_function("operator.getitem",
-                                               {&node, static_cast<std::int64_t>(i)});
+    graph::Node& taken =
+        graph_->call_function("operator.getitem", {&node, static_cast<std::int64_t>(i)});
     taken.meta.stack = node.meta.stack;
     taken.meta.value = metas.back();
     nodes_.push_back(&taken);
@@ -227,7 +240,8 @@ PyObject* Recorder::call_tensor_function(Activation& a, const graph::Target& tar
     }
   }
   if (!arguments_of(call, args, kwargs)) {
-    return call_plainly(a, call, "an argument of '" + target.name() + "' cannot be part of a graph");
+    return call_plainly(a, call,
+                        "an argument of '" + target.name() + "' cannot be part of a graph");
   }
   watch_.forget();
   const std::size_t before = watch_.count();
@@ -255,11 +269,12 @@ PyObject* Recorder::call_tensor_function(Activation& a, const graph::Target& tar
     return result;
   };
   if (!watch_.value_read().empty()) {
-    return end("'" + target.name() + "' depends on the values of tensors (" +
-               watch_.value_read() + ")");
+    return end("'" + target.name() + "' depends on the values of tensors (" + watch_.value_read() +
+               ")");
   }
-  graph::Node& node = is_method ? graph_->call_method(target.name(), std::move(args), std::move(kwargs))
-                                : graph_->call_function(target, std::move(args), std::move(kwargs));
+  graph::Node& node = is_method
+                          ? graph_->call_method(target.name(), std::move(args), std::move(kwargs))
+                          : graph_->call_function(target, std::move(args), std::move(kwargs));
   node.meta.stack = stacks_.intern(user_stack());
   nodes_.push_back(&node);
   if (!bind_results(result, node)) {
@@ -288,8 +303,8 @@ PyObject* Recorder::tensor_attribute(Activation& a, PyObject* tensor, PyObject* 
   if (!is_plain_tensor(tensor)) return plainly("a tensor subclass with behavior of its own");
   if (is_metadata(text)) return made(a, PyObject_GetAttr(tensor, name), "an attribute of a tensor");
   if (is_view_attribute(text)) {
-    static PyObject* const function = PyObject_GetAttrString(PyImport_ImportModule("builtins"),
-                                                             "getattr");
+    static PyObject* const function =
+        PyObject_GetAttrString(PyImport_ImportModule("builtins"), "getattr");
     PyObject* args[] = {nullptr, tensor, name};
     return call_tensor_function(a, "getattr", false, {function, args + 1, 2, nullptr});
   }
@@ -312,8 +327,8 @@ PyObject* Recorder::tensor_attribute(Activation& a, PyObject* tensor, PyObject* 
   if (descriptor != nullptr && Py_TYPE(descriptor)->tp_descr_get != nullptr) {
     if (PyFunction_Check(descriptor) || Py_TYPE(descriptor) == &PyMethodDescr_Type ||
         Py_TYPE(descriptor) == &PyWrapperDescr_Type) {
-      return bind_descriptor(a, descriptor, tensor,
-                             reinterpret_cast<PyObject*>(Py_TYPE(tensor)), name);
+      return bind_descriptor(a, descriptor, tensor, reinterpret_cast<PyObject*>(Py_TYPE(tensor)),
+                             name);
     }
     return plainly("the attribute '" + text + "' of a tensor");
   }
@@ -367,7 +382,8 @@ PyObject* Recorder::binary(Activation& a, int op, Operand left, Operand right) {
     if (!stop(a, why)) return nullptr;
     return Operations::binary(a, op, left, right);
   };
-  if (!touch(left.object) || !touch(right.object)) return plainly("an operator on an unknown object");
+  if (!touch(left.object) || !touch(right.object))
+    return plainly("an operator on an unknown object");
   const char* name = kOperatorNames[static_cast<std::size_t>(op)];
   if (is_tensor(left.object) || is_tensor(right.object)) {
     return tensor_operator(a, name, left.object, right.object);
@@ -395,8 +411,8 @@ PyObject* Recorder::binary(Activation& a, int op, Operand left, Operand right) {
       const std::string base(std::string_view(name).substr(std::string_view("operator.").size()));
       std::string plain = is_in_place ? base.substr(1) : base;
       if (plain.ends_with('_')) plain.pop_back();
-      for (const std::string& method : {"__" + plain + "__", "__r" + plain + "__",
-                                        "__i" + plain + "__"}) {
+      for (const std::string& method :
+           {"__" + plain + "__", "__r" + plain + "__", "__i" + plain + "__"}) {
         is_python_method(object, method.c_str());  // the lookups are guarded
       }
       return true;
@@ -419,7 +435,8 @@ PyObject* Recorder::compare(Activation& a, int op, Operand left, Operand right) 
     if (!stop(a, why)) return nullptr;
     return Operations::compare(a, op, left, right);
   };
-  if (!touch(left.object) || !touch(right.object)) return plainly("a comparison of unknown objects");
+  if (!touch(left.object) || !touch(right.object))
+    return plainly("a comparison of unknown objects");
   if (is_tensor(left.object) || is_tensor(right.object)) {
     return tensor_operator(a, kComparisons[static_cast<std::size_t>(op)], left.object,
                            right.object);
@@ -432,11 +449,10 @@ PyObject* Recorder::compare(Activation& a, int op, Operand left, Operand right) 
   const bool is_python = compares_itself(left.object) || compares_itself(right.object);
   if (!is_python) {
     const bool known = know_all(left.object) && know_all(right.object);
-    const bool by_identity = (op == Py_EQ || op == Py_NE) &&
-                             (Py_TYPE(left.object)->tp_richcompare ==
-                                  PyBaseObject_Type.tp_richcompare ||
-                              Py_TYPE(right.object)->tp_richcompare ==
-                                  PyBaseObject_Type.tp_richcompare);
+    const bool by_identity =
+        (op == Py_EQ || op == Py_NE) &&
+        (Py_TYPE(left.object)->tp_richcompare == PyBaseObject_Type.tp_richcompare ||
+         Py_TYPE(right.object)->tp_richcompare == PyBaseObject_Type.tp_richcompare);
     if (!known && by_identity) {
       const Ref same = Ref::steal(is(a, left, right, op == Py_NE));
       if (!same || !is_recording()) return Operations::compare(a, op, left, right);
@@ -502,9 +518,10 @@ int Recorder::is_true(Activation& a, Operand value) {
   is_python_method(object, "__bool__");  // the lookups are guarded
   is_python_method(object, "__len__");
   PyTypeObject* type = Py_TYPE(object);
-  const bool always_true = (type->tp_as_number == nullptr || type->tp_as_number->nb_bool == nullptr) &&
-                           (type->tp_as_mapping == nullptr || type->tp_as_mapping->mp_length == nullptr) &&
-                           (type->tp_as_sequence == nullptr || type->tp_as_sequence->sq_length == nullptr);
+  const bool always_true =
+      (type->tp_as_number == nullptr || type->tp_as_number->nb_bool == nullptr) &&
+      (type->tp_as_mapping == nullptr || type->tp_as_mapping->mp_length == nullptr) &&
+      (type->tp_as_sequence == nullptr || type->tp_as_sequence->sq_length == nullptr);
   if (always_true) return 1;
   if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0 &&
       tracked_.find(object)->kind == Tracked::Kind::source) {

@@ -1,5 +1,7 @@
 #include "capture/recorder.h"
 
+#include <utility>
+
 #include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
 
@@ -51,6 +53,9 @@ class OutsideAutocast {
 // ---- Life of a segment ----
 
 void Recorder::begin(Activation& root) {
+  // A collection may close generators and run finalizers of anybody's objects in the middle of the
+  // program: what they do is not part of the segment.
+  collects_garbage_ = PyGC_Disable() != 0;
   root_ = &root;
   start_ = root.instruction;
   handling_ = 0;
@@ -89,10 +94,10 @@ void Recorder::add_slots(Activation& root) {
   for (std::size_t i = 0; i < count; ++i) {
     root.origins[i] = nullptr;
     PyObject* object = root.locals[i];
-    const std::string name = i < variables
-                                 ? to_string(PyTuple_GET_ITEM(root.code->co_localsplusnames,
-                                                              static_cast<Py_ssize_t>(i)))
-                                 : "stack" + std::to_string(i - variables);
+    const std::string name =
+        i < variables
+            ? to_string(PyTuple_GET_ITEM(root.code->co_localsplusnames, static_cast<Py_ssize_t>(i)))
+            : "stack" + std::to_string(i - variables);
     Source* source = sources_.slot(static_cast<Py_ssize_t>(i), name);
     if (object == nullptr) {
       if (i >= variables || live[i]) source->checks.absent = true;
@@ -107,9 +112,8 @@ void Recorder::add_slots(Activation& root) {
 void Recorder::checkpoint(Activation& root) {
   if (after_pop_except_ && handling_ > 0) --handling_;
   after_pop_except_ = instruction_at(root.code, root.instruction).opcode == POP_EXCEPT;
-  checkpoint_ = {tracked_.order(), sources_.size(), lookups_.size(),
-                 effects_.size(),  nodes_.size(),   distinct_.size(), grad_mode_,
-                 autocast_};
+  checkpoint_ = {tracked_.order(), sources_.size(),  lookups_.size(), effects_.size(),
+                 nodes_.size(),    distinct_.size(), grad_mode_,      autocast_};
   saved_.clear();
 }
 
@@ -133,6 +137,7 @@ void Recorder::roll_back() {
 }
 
 void Recorder::abandon() {
+  if (std::exchange(collects_garbage_, false)) PyGC_Enable();
   watch_.stop();
   root_ = nullptr;
   inlined_.clear();
@@ -182,8 +187,8 @@ bool Recorder::end_segment(int end, bool is_return, BreakReason reason) {
   }
   // The backend runs with nothing recorded and nothing kept alive by the recorder, and with the
   // autocast state in which the segment starts.
-  const OutsideAutocast outside(
-      {state_.autocast, state_.autocast_dtype, state_.autocast_cache}, !autocast_.empty());
+  const OutsideAutocast outside({state_.autocast, state_.autocast_dtype, state_.autocast_cache},
+                                !autocast_.empty());
   abandon();
   return sink_.finished(root, start, std::move(segment), std::move(examples));
 }
@@ -315,10 +320,10 @@ void Recorder::save_for_rollback(PyObject* object, bool always) {
     PyErr_Clear();
     saved_.push_back({object, contents});
     // The iterators that it advances are saved with it.
-    PyObject* args = contents && PyTuple_Check(contents.get()) &&
-                             PyTuple_GET_SIZE(contents.get()) > 1
-                         ? PyTuple_GET_ITEM(contents.get(), 1)
-                         : nullptr;
+    PyObject* args =
+        contents && PyTuple_Check(contents.get()) && PyTuple_GET_SIZE(contents.get()) > 1
+            ? PyTuple_GET_ITEM(contents.get(), 1)
+            : nullptr;
     if (args == nullptr || !PyTuple_Check(args)) return;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) {
       PyObject* part = PyTuple_GET_ITEM(args, i);
@@ -416,8 +421,8 @@ PyObject* Recorder::lookup_on_type(PyTypeObject* type, PyObject* name) {
   PyObject* found = _PyType_Lookup(type, name);
   const bool is_mutable = (type->tp_flags & Py_TPFLAGS_IMMUTABLETYPE) == 0;
   if (is_mutable && looked_up_.emplace(reinterpret_cast<PyObject*>(type), name).second) {
-    lookups_.push_back({Ref::borrow(type), Ref::borrow(name), Ref::borrow(found),
-                        type->tp_version_tag});
+    lookups_.push_back(
+        {Ref::borrow(type), Ref::borrow(name), Ref::borrow(found), type->tp_version_tag});
   }
   return found;
 }
@@ -443,8 +448,8 @@ void Recorder::entered_autocast(PyObject* manager, const aten::AutocastState& be
 }
 
 void Recorder::left_autocast() {
-  graph::Node& node = graph_->call_function("torch.amp.autocast_mode._exit_autocast",
-                                            {autocast_.back().node});
+  graph::Node& node =
+      graph_->call_function("torch.amp.autocast_mode._exit_autocast", {autocast_.back().node});
   node.meta.stack = stacks_.intern(user_stack());
   nodes_.push_back(&node);
   autocast_.pop_back();

@@ -1,5 +1,5 @@
-/// \file The recorder: what the loop's operations do while a segment is recorded. Each one does what
-/// CPython does, on real objects, and besides follows where every object comes from: reading
+/// \file The recorder: what the loop's operations do while a segment is recorded. Each one does
+/// what CPython does, on real objects, and besides follows where every object comes from: reading
 /// something from outside adds a guard, a call of a tensor function adds a node to the graph, a
 /// change of an older object becomes an effect. Whatever it cannot follow ends the segment.
 ///
@@ -29,8 +29,8 @@ namespace assay::capture {
 struct Call {
   PyObject* callable = nullptr;
   PyObject* const* args = nullptr;
-  std::size_t count = 0;       ///< Keyword arguments included.
-  PyObject* names = nullptr;   ///< A tuple, or null.
+  std::size_t count = 0;      ///< Keyword arguments included.
+  PyObject* names = nullptr;  ///< A tuple, or null.
   std::size_t positional() const {
     return count - (names == nullptr ? 0 : static_cast<std::size_t>(PyTuple_GET_SIZE(names)));
   }
@@ -61,8 +61,8 @@ class Recorder final : public Operations {
   void checkpoint(Activation& root);
   /// The root frame is about to return the value on top of its stack. Ends the segment.
   bool finish_with_return(Activation& root);
-  /// Ends the segment before the instruction at which the root frame stands. False with an exception
-  /// set if that is an error.
+  /// Ends the segment before the instruction at which the root frame stands. False with an
+  /// exception set if that is an error.
   bool stop(Activation& a, std::string reason, bool is_break = true);
   /// Forgets the segment.
   void abandon();
@@ -319,7 +319,7 @@ class Recorder final : public Operations {
   aten::OperatorWatch watch_;
   std::size_t expected_operators_ = 0;
   Checkpoint checkpoint_;
-  bool grad_mode_ = true;       // as the program has set it
+  bool grad_mode_ = true;  // as the program has set it
   bool initial_grad_mode_ = true;
   std::vector<AutocastRegion> autocast_;
   guards::GlobalState state_;
@@ -327,6 +327,7 @@ class Recorder final : public Operations {
   std::vector<Source*> initial_origins_;
   Source* pending_origins_[8] = {};
   graph::StackTable stacks_;
+  bool collects_garbage_ = false;  // and does so again when the segment ends
   bool after_pop_except_ = false;
   int handling_ = 0;  // exceptions being handled by the root, begun in this segment
 };

@@ -1,5 +1,5 @@
-/// \file One owned reference to a Python object. Every CPython reference that the capture room keeps
-/// is one of these; the GIL must be held to copy or destroy it.
+/// \file One owned reference to a Python object. Every CPython reference that the capture room
+/// keeps is one of these; the GIL must be held to copy or destroy it.
 #pragma once
 
 #include <Python.h>

@@ -165,9 +165,8 @@ bool Segment::replay(Activation& activation, const GuardValues& values) const {
     for (const Slot& slot : slots) {
       PyObject** place = activation.locals + slot.index;
       if (place < activation.top) dropped.push_back(Ref::steal(*place));
-      *place = slot.recipe < 0
-                   ? nullptr
-                   : Py_NewRef(made[static_cast<std::size_t>(slot.recipe)].get());
+      *place =
+          slot.recipe < 0 ? nullptr : Py_NewRef(made[static_cast<std::size_t>(slot.recipe)].get());
       activation.origins[slot.index] = nullptr;
     }
     for (PyObject** place = end_of_stack; place < activation.top; ++place) {

@@ -64,8 +64,6 @@ struct Segment {
   int end = 0;              ///< The instruction at which execution goes on.
   int result = -1;          ///< The recipe of what the frame returns; -1: it goes on.
   bool mutates_inputs = false;
-  /// Regions of autocast that the frame is in at the end; the graph itself leaves them.
-  std::vector<aten::AutocastState> autocast;
   /// An input that takes part in autograd is mutated: that changes its history, which only running
   /// the calls as they are does.
   bool mutates_history = false;
@@ -74,6 +72,8 @@ struct Segment {
   bool runs_with_grad = false;
   /// Of a graph that mutates inputs: how these share memory.
   std::optional<guards::Guards> sharing;
+  /// Regions of autocast that the frame is in at the end; the graph itself leaves them.
+  std::vector<aten::AutocastState> autocast;
   BreakReason reason;
 
   /// Whether the inputs share memory as they did; asked when the guards hold.

@@ -30,16 +30,16 @@ struct CaptureRecord {
   int line = 0;
   std::shared_ptr<const graph::Graph> graph;  ///< Null if no operator was recorded.
   std::vector<std::string> guards;
-  BreakReason reason;         ///< Empty if the frame returned.
+  BreakReason reason;           ///< Empty if the frame returned.
   std::vector<CodeLine> stack;  ///< Of the reason: from the recorded function inward.
-  std::string recompile;      ///< Why the segments before it did not fit; empty for the first.
+  std::string recompile;        ///< Why the segments before it did not fit; empty for the first.
 };
 
 /// The segments that start at one instruction.
 struct SegmentStart {
   std::vector<std::unique_ptr<Segment>> segments;  ///< The last one used comes first.
-  int empty = 0;                 ///< Recordings without an operator.
-  bool breaks_at_once = false;   ///< Its very instruction cannot be recorded.
+  int empty = 0;                                   ///< Recordings without an operator.
+  bool breaks_at_once = false;                     ///< Its very instruction cannot be recorded.
   bool has_warned = false;
 };
 

@@ -27,21 +27,25 @@ PyObject* element(PyObject* sequence, Py_ssize_t index) {
 
 bool same_keys(PyObject* dict, PyObject* keys) {
   if (!PyDict_Check(dict) || PyDict_GET_SIZE(dict) != PyTuple_GET_SIZE(keys)) return false;
-  if (PyODict_Check(dict)) {
-    const Ref ordered = keys_in_order(dict);
-    if (!ordered) PyErr_Clear();
-    for (Py_ssize_t i = 0; ordered && i < PyList_GET_SIZE(ordered.get()); ++i) {
-      PyObject* now = PyList_GET_ITEM(ordered.get(), i);
-      PyObject* expected = PyTuple_GET_ITEM(keys, i);
-      if (now != expected && !(is_scalar(now) && same_scalar(now, expected))) return false;
+  const auto is_expected = [&](PyObject* key, Py_ssize_t i) {
+    PyObject* expected = PyTuple_GET_ITEM(keys, i);
+    return key == expected || (is_scalar(key) && same_scalar(key, expected));
+  };
+  if (PyODict_Check(dict)) {  // keeps its order outside of the dict
+    const Ref now = keys_in_order(dict);
+    if (!now) {
+      PyErr_Clear();
+      return false;
     }
-    return static_cast<bool>(ordered);
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(now.get()); ++i) {
+      if (!is_expected(PyList_GET_ITEM(now.get(), i), i)) return false;
+    }
+    return true;
   }
   Py_ssize_t position = 0;
   PyObject* key = nullptr;
   for (Py_ssize_t i = 0; PyDict_Next(dict, &position, &key, nullptr) != 0; ++i) {
-    PyObject* expected = PyTuple_GET_ITEM(keys, i);
-    if (key != expected && !(is_scalar(key) && same_scalar(key, expected))) return false;
+    if (!is_expected(key, i)) return false;
   }
   return true;
 }
@@ -117,7 +121,8 @@ SegmentGuards::SegmentGuards(const SourceTree& tree, const std::vector<bool>& ne
     step.checks = source.checks;
     step.has_checks = source.checks.any();
     step.expression = source.expression();
-    if (source.parent != nullptr) step.parent = step_of_[static_cast<std::size_t>(source.parent->id)];
+    if (source.parent != nullptr)
+      step.parent = step_of_[static_cast<std::size_t>(source.parent->id)];
   }
   for (const Source& source : sources) {
     const int step = step_of_[static_cast<std::size_t>(source.id)];
@@ -192,7 +197,8 @@ bool SegmentGuards::check(const Step& step, PyObject* object, const GuardValues&
   if (object == nullptr) return checks.absent || checks.may_be_unset;
   if (checks.absent) return false;
   if (checks.identical && object != checks.identical.get()) return false;
-  if (checks.type && reinterpret_cast<PyObject*>(Py_TYPE(object)) != checks.type.get()) return false;
+  if (checks.type && reinterpret_cast<PyObject*>(Py_TYPE(object)) != checks.type.get())
+    return false;
   if (checks.value && !same_value(object, checks.value.get())) return false;
   if (checks.length >= 0 && length_of(object) != checks.length) return false;
   if (checks.keys && !same_keys(object, checks.keys.get())) return false;
@@ -246,8 +252,8 @@ bool SegmentGuards::hold(const Activation& activation, const guards::GlobalState
     const Step& step = steps_[i];
     PyObject* object = fetch(step, activation, values);
     values.objects[i] = object;
-    if (step.has_checks ? !check(step, object, values) : object == nullptr &&
-                                                             !step.checks.may_be_unset) {
+    if (step.has_checks ? !check(step, object, values)
+                        : object == nullptr && !step.checks.may_be_unset) {
       return false;
     }
   }
@@ -286,7 +292,8 @@ std::string SegmentGuards::why(const Step& step, PyObject* object, const GuardVa
 std::string SegmentGuards::failure(const Activation& activation,
                                    const guards::GlobalState& state) const {
   if (!(state == state_)) return state_.difference(state);
-  if (activation.frame->f_globals != globals_.get()) return "the function's globals are another dict";
+  if (activation.frame->f_globals != globals_.get())
+    return "the function's globals are another dict";
   GuardValues values;
   values.objects.resize(steps_.size());
   for (std::size_t i = 0; i < steps_.size(); ++i) {
@@ -320,7 +327,8 @@ std::vector<std::string> SegmentGuards::describe() const {
       lines.push_back("type(" + name + ") is " +
                       reinterpret_cast<PyTypeObject*>(checks.type.get())->tp_name);
     }
-    if (checks.length >= 0) lines.push_back("len(" + name + ") == " + std::to_string(checks.length));
+    if (checks.length >= 0)
+      lines.push_back("len(" + name + ") == " + std::to_string(checks.length));
     if (checks.keys) lines.push_back("keys(" + name + ")");
     if (step.same_as >= 0) {
       lines.push_back(name + " is " + steps_[static_cast<std::size_t>(step.same_as)].expression);

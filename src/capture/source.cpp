@@ -44,9 +44,9 @@ std::string short_repr(PyObject* object) {
 
 bool is_scalar(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
-  if (object == Py_None || type == &PyBool_Type || type == &PyLong_Type ||
-      type == &PyFloat_Type || type == &PyUnicode_Type || type == &PyBytes_Type ||
-      type == &PyComplex_Type || object == Py_Ellipsis || object == Py_NotImplemented) {
+  if (object == Py_None || type == &PyBool_Type || type == &PyLong_Type || type == &PyFloat_Type ||
+      type == &PyUnicode_Type || type == &PyBytes_Type || type == &PyComplex_Type ||
+      object == Py_Ellipsis || object == Py_NotImplemented) {
     return true;
   }
   return type == size_type();
@@ -202,8 +202,7 @@ void SourceTree::truncate(std::size_t size) {
     sources_.pop_back();
   }
   for (Source& source : sources_) {
-    if (source.checks.same_as != nullptr &&
-        source.checks.same_as->id >= static_cast<int>(size)) {
+    if (source.checks.same_as != nullptr && source.checks.same_as->id >= static_cast<int>(size)) {
       source.checks.same_as = nullptr;
     }
   }

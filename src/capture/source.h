@@ -35,15 +35,15 @@ class Source;
 
 /// What must hold of the object at a source. Everything that is unset is not checked.
 struct Checks {
-  bool absent = false;             ///< There is nothing there.
-  bool may_be_unset = false;       ///< Only fetched; null is fine.
-  Ref identical;                   ///< It is this object.
-  Ref type;                        ///< Its type is this one, exactly.
-  Ref value;                       ///< It is a number, string, ... of the same type and value.
-  Py_ssize_t length = -1;          ///< Of a list, tuple, dict or set.
-  Ref keys;                        ///< A dict's keys in order, a tuple.
+  bool absent = false;        ///< There is nothing there.
+  bool may_be_unset = false;  ///< Only fetched; null is fine.
+  Ref identical;              ///< It is this object.
+  Ref type;                   ///< Its type is this one, exactly.
+  Ref value;                  ///< It is a number, string, ... of the same type and value.
+  Py_ssize_t length = -1;     ///< Of a list, tuple, dict or set.
+  Ref keys;                   ///< A dict's keys in order, a tuple.
   std::optional<guards::TensorGuard> tensor;
-  const Source* same_as = nullptr; ///< It is the object at another source.
+  const Source* same_as = nullptr;  ///< It is the object at another source.
   /// A function's code, defaults, keyword defaults and globals (borrowed from `function`'s tuple).
   Ref function;
 

@@ -51,8 +51,7 @@ PyTypeObject* module_type() {
 }
 
 bool is_tensor(PyObject* object) {
-  return PyType_IsSubtype(Py_TYPE(object),
-                          reinterpret_cast<PyTypeObject*>(THPVariableClass)) != 0;
+  return PyType_IsSubtype(Py_TYPE(object), reinterpret_cast<PyTypeObject*>(THPVariableClass)) != 0;
 }
 
 bool is_plain_tensor(PyObject* object) {

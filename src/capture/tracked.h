@@ -21,16 +21,16 @@ struct Tracked {
     local,     ///< Made in this segment: a container, a function, an instance, ...
   };
   Kind kind = Kind::local;
-  Source* source = nullptr;      ///< For source and constant.
-  graph::Node* node = nullptr;   ///< The graph's value; for a source tensor its placeholder.
-  bool is_touched = false;       ///< The checks of its source are there.
-  bool is_known = false;         ///< All its contents are tracked.
-  bool is_mutated = false;       ///< Changed in this segment.
-  Py_ssize_t appended = 0;       ///< Items added at the end of a list that is not known.
-  Ref known_keys;                ///< Of a dict that is not known as a whole: a set.
-  std::uint64_t order = 0;       ///< When it was first seen.
-  Ref object;                    ///< Keeps it alive; null for generators and the graph's tensors.
-  Ref weak;                      ///< For those: tells whether the address is still theirs.
+  Source* source = nullptr;     ///< For source and constant.
+  graph::Node* node = nullptr;  ///< The graph's value; for a source tensor its placeholder.
+  bool is_touched = false;      ///< The checks of its source are there.
+  bool is_known = false;        ///< All its contents are tracked.
+  bool is_mutated = false;      ///< Changed in this segment.
+  Py_ssize_t appended = 0;      ///< Items added at the end of a list that is not known.
+  Ref known_keys;               ///< Of a dict that is not known as a whole: a set.
+  std::uint64_t order = 0;      ///< When it was first seen.
+  Ref object;                   ///< Keeps it alive; null for generators and the graph's tensors.
+  Ref weak;                     ///< For those: tells whether the address is still theirs.
 };
 
 /// The objects by address.

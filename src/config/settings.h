@@ -59,7 +59,8 @@ inline constexpr auto settings = std::to_array<Setting>({
     {"paranoid",
      boolean(false),
      {"ASSAY_PARANOID"},
-     "wherever the guards of a captured segment hold, run and record the program again instead, and "
+     "wherever the guards of a captured segment hold, run and record the program again instead, "
+     "and "
      "fail if that is not the same segment"},
     {"debug_function",
      text(""),

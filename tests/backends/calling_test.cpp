@@ -223,7 +223,8 @@ TEST(Calling, AFaultIsInWhatItsOperatorBecameInTheHalves) {
   const auto graph = graph_of("x, w", "        return (torch.nn.functional.linear(x, w),)\n");
   const Tensor x = at::randn({2, 3});
   const Tensor w = at::randn({4, 3});
-  const auto compiled = compile("aot_eager", {.graph = graph, .inputs = {x, w}}, surroundings);
+  const auto compiled =
+      compile(*find_backend("aot_eager"), {.graph = graph, .inputs = {x, w}}, surroundings);
   EXPECT_EQ(captured, 1);
   EXPECT_EQ(halves, 1);
   std::vector<c10::IValue> inputs = {x, w};

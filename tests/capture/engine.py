@@ -24,11 +24,6 @@ BACKENDS = {
 # Only the engine under test is imported: the others work without a build of Assay.
 API: Any = importlib.import_module("assay") if ENGINE == "assay" else None
 
-# Until assay.compile exists. To be removed with its users, conftest.py and nothing else.
-MISSING = (
-    "assay.compile does not exist yet" if ENGINE == "assay" and not hasattr(API, "compile") else ""
-)
-
 
 class Subject:
     """The program itself in the eager run, distinct from it as a compiled program is."""

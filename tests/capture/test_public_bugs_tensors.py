@@ -226,7 +226,9 @@ def test_detach_of_argument(x):
     return x.detach(), x.detach() + 1, x
 
 
-@program
+# With aot_eager the weight's gradient is computed in float32: see "Known differences" in
+# docs/capture.md.
+@program(backends=("eager",))
 def test_inner_autocast_off_holds_in_backward():
     """#179804: backward ignored autocast(enabled=False)."""
     linear = nn.Linear(8, 8)

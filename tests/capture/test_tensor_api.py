@@ -369,7 +369,14 @@ def test_double_backward(x):
     return first, y.detach()
 
 
-@program(call(data(3, grad=True)), call(data(3, grad=True)), call(data(3)))
+# With aot_eager the equal products y and x * 2 become one tensor, which two results then share: see
+# "Known differences" in docs/capture.md.
+@program(
+    call(data(3, grad=True)),
+    call(data(3, grad=True)),
+    call(data(3)),
+    backends=("eager",),
+)
 def test_detach_and_requires_grad(x):
     y = x.detach() * 2
     z = x * y

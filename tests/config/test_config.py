@@ -181,9 +181,9 @@ def test_set_logs_is_the_setting() -> None:
 
 
 def test_a_reserved_setting_warns(capfd: pytest.CaptureFixture[str]) -> None:
-    with assay.config.patch(suppress_errors=True):
-        assert assay.config.suppress_errors is True
-    assert "the setting suppress_errors has no effect yet" in capfd.readouterr().err
+    with assay.config.patch(verbose=True):
+        assert assay.config.verbose is True
+    assert "the setting verbose has no effect yet" in capfd.readouterr().err
 
 
 SCRIPT = """

@@ -98,7 +98,11 @@ def test_metadata_of_operators_is_val() -> None:
     assert relu.meta["val"].shape == (3, 4)
 
 
-@pytest.mark.parametrize("look", [dict, copy.copy, copy.deepcopy, lambda meta: meta | {}], ids=repr)
+@pytest.mark.parametrize(
+    "look",
+    [dict, copy.copy, copy.deepcopy, lambda meta: meta | {}],
+    ids=["dict", "copy", "deepcopy", "lambda"],
+)
 def test_whoever_copies_metadata_gets_all_of_it(look: Any) -> None:
     module = assay.fx.to_graph_module(assay.fx.from_graph_module(mlp(1)))
     meta = list(module.graph.nodes)[1].meta

@@ -35,7 +35,10 @@ def with_fault(file: Path, kind: str) -> Path:
 
 def check(model: str, stage: str, kind: str, root: Path, tmp_path: Path) -> None:
     file = with_fault(stock_file(model, stage, root), kind)
-    reduced = reduce(file, tmp_path / "out", *STOCK, env=ENV, timeout=900)
+    # With several threads a relu that is large enough for them throws inside of OpenMP, which
+    # aborts the process: another failure.
+    threads = ["--threads", "1"] if kind == "runtime_error" else []
+    reduced = reduce(file, tmp_path / "out", *STOCK, *threads, env=ENV, timeout=900)
     assert reduced.report["status"] == "reduced", reduced.report
     assert reduced.report["calls"] == 1
     assert "relu" in reduced.graph[0]
@@ -80,6 +83,29 @@ def test_inductors_faults_in_all_models(
     check(model, stage, kind, stock_root, tmp_path)
     repro = tmp_path / "out" / "repro.py"
     assert assay("run", repro, *STOCK, "--accuracy", env=ENV, timeout=300).code == 1
+
+
+@pytest.mark.slow
+def test_a_fault_that_threads_turn_into_an_abort_stays_that(
+    stock_root: Path, tmp_path: Path
+) -> None:
+    file = with_fault(stock_file("mlp", "after_aot", stock_root), "runtime_error")
+    reduced = reduce(file, tmp_path / "out", *STOCK, "--threads", "2", env=ENV, timeout=900)
+    signature = reduced.report["signature"]
+    assert (signature["kind"], signature["type"]) == ("signal", "SIGABRT"), reduced.report
+    assert (reduced.report["calls"], reduced.report["needs_threads"]) == (1, True)
+    assert "relu" in reduced.graph[0]
+    # What one thread does, as large or smaller, is a failure too, and listed as another one.
+    others = {
+        (other["signature"]["kind"], other["signature"]["type"])
+        for other in reduced.report["other"]
+    }
+    assert ("exception", "RuntimeError") in others
+    repro = tmp_path / "out" / "repro.py"
+    asked = ["run", repro, *STOCK, "--json", "--accuracy"]
+    for threads, kind in [("2", "signal"), ("1", "exception")]:
+        found = assay(*asked, "--threads", threads, env=ENV, timeout=300).json()
+        assert found["signature"]["kind"] == kind
 
 
 def test_when_every_trial_is_killed_nothing_is_written(stock_root: Path, tmp_path: Path) -> None:

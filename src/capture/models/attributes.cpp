@@ -132,7 +132,8 @@ bool set_special_attribute(Recorder& recorder, Activation& a, PyObject* object, 
   if (PyModule_CheckExact(object)) {
     PyObject* dict = PyModule_GetDict(object);
     recorder.is_constant(dict);
-    if (value != nullptr && !recorder.touch(value)) return plainly_set("an unknown object is stored");
+    if (value != nullptr && !recorder.touch(value))
+      return plainly_set("an unknown object is stored");
     if (PyObject_SetAttr(object, name, value) < 0) return false;
     recorder.changed_item(dict, name, value);
     return true;
@@ -150,16 +151,16 @@ bool set_plain_attribute(Recorder& recorder, Activation& a, PyObject* object, Py
   PyObject* descriptor = recorder.lookup_on_type(Py_TYPE(object), name);
   if (descriptor != nullptr && Py_TYPE(descriptor)->tp_descr_set != nullptr) {
     if (Py_TYPE(descriptor) == &PyProperty_Type) {
-      const Ref setter = Ref::steal(
-          PyObject_GetAttrString(descriptor, value == nullptr ? "fdel" : "fset"));
+      const Ref setter =
+          Ref::steal(PyObject_GetAttrString(descriptor, value == nullptr ? "fdel" : "fset"));
       if (!setter || setter.get() == Py_None) {
         PyErr_Clear();
         return PyObject_GenericSetAttr(object, name, value) == 0;  // raises
       }
       recorder.is_constant(setter.get());
       PyObject* args[] = {nullptr, object, value};
-      const Ref result = Ref::steal(recorder.call_object(
-          a, {setter.get(), args + 1, value == nullptr ? 1U : 2U, nullptr}));
+      const Ref result = Ref::steal(
+          recorder.call_object(a, {setter.get(), args + 1, value == nullptr ? 1U : 2U, nullptr}));
       return static_cast<bool>(result);
     }
     if (Py_TYPE(descriptor) == &PyMemberDescr_Type) {

@@ -38,8 +38,8 @@ PyObject* len(Recorder& recorder, Activation& a, const Call& call) {
       return recorder.call_watched(a, call);
     }
   }
-  const bool is_container = PyList_Check(object) || PyTuple_Check(object) ||
-                            PyDict_Check(object) || PyAnySet_Check(object);
+  const bool is_container = PyList_Check(object) || PyTuple_Check(object) || PyDict_Check(object) ||
+                            PyAnySet_Check(object);
   if (!is_container) return recorder.call_plainly(a, call, "len() of an object not modelled");
   if (tracked->kind == Tracked::Kind::source && !tracked->is_known && !tracked->is_mutated) {
     tracked->source->checks.length = PyObject_Size(object);
@@ -118,7 +118,7 @@ PyObject* delattr(Recorder& recorder, Activation& a, const Call& call) {
     return recorder.call_plainly(a, call, "delattr() with arguments not modelled");
   }
   return recorder.set_attribute(a, call.args[0], call.args[1], nullptr) ? Py_NewRef(Py_None)
-                                                                       : nullptr;
+                                                                        : nullptr;
 }
 
 // super() finds its class and object in the calling frame, which is the real one here.
@@ -135,9 +135,10 @@ PyObject* make_super(Recorder& recorder, Activation& a, const Call& call) {
 
 PyObject* to_value(Recorder& recorder, Activation& a, const Call& call) {
   if (call.count >= 1 && is_tensor(call.args[0])) {
-    return recorder.call_plainly(a, call, std::string("the value of a tensor is read (") +
-                                              reinterpret_cast<PyTypeObject*>(call.callable)->tp_name +
-                                              "())");
+    return recorder.call_plainly(a, call,
+                                 std::string("the value of a tensor is read (") +
+                                     reinterpret_cast<PyTypeObject*>(call.callable)->tp_name +
+                                     "())");
   }
   bool is_value = true;
   for (std::size_t i = 0; i < call.count; ++i) is_value = is_value && is_scalar(call.args[i]);
@@ -226,8 +227,8 @@ PyObject* extreme(Recorder& recorder, Activation& a, const Call& call) {
   Ref best = Ref::borrow(PyList_GET_ITEM(items.get(), 0));
   for (Py_ssize_t i = 1; i < PyList_GET_SIZE(items.get()); ++i) {
     PyObject* item = PyList_GET_ITEM(items.get(), i);
-    const Ref is_better = Ref::steal(
-        recorder.compare(a, comparison, {item, nullptr}, {best.get(), nullptr}));
+    const Ref is_better =
+        Ref::steal(recorder.compare(a, comparison, {item, nullptr}, {best.get(), nullptr}));
     if (!is_better) return nullptr;
     const int decided = recorder.is_true(a, {is_better.get(), nullptr});
     if (decided < 0) return nullptr;
@@ -332,8 +333,7 @@ PyObject* make_iterator(Recorder& recorder, Activation& a, const Call& call) {
     if (!items) return nullptr;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i) {
       PyObject* item_args[] = {nullptr, PyList_GET_ITEM(items.get(), i)};
-      const Ref item =
-          Ref::steal(recorder.call_object(a, {args[1], item_args + 1, 1, nullptr}));
+      const Ref item = Ref::steal(recorder.call_object(a, {args[1], item_args + 1, 1, nullptr}));
       if (!item) return nullptr;
       if (recorder.is_recording()) {
         if (!recorder.append(results.get(), item.get())) return nullptr;
@@ -382,9 +382,8 @@ PyObject* object_delattr(Recorder& recorder, Activation& a, const Call& call) {
   if (call.count != 2 || !recorder.touch(call.args[0])) {
     return recorder.call_plainly(a, call, "object.__delattr__ of an unknown object");
   }
-  return set_plain_attribute(recorder, a, call.args[0], call.args[1], nullptr)
-             ? Py_NewRef(Py_None)
-             : nullptr;
+  return set_plain_attribute(recorder, a, call.args[0], call.args[1], nullptr) ? Py_NewRef(Py_None)
+                                                                               : nullptr;
 }
 
 PyObject* object_getattribute(Recorder& recorder, Activation& a, const Call& call) {

@@ -78,8 +78,7 @@ PyObject* list_sort(Recorder& recorder, Activation& a, const Call& call) {
 // ---- dict ----
 
 PyObject* dict_get(Recorder& recorder, Activation& a, const Call& call) {
-  if (call.count < 2 || call.count > 3 || call.names != nullptr ||
-      !recorder.touch(call.args[0])) {
+  if (call.count < 2 || call.count > 3 || call.names != nullptr || !recorder.touch(call.args[0])) {
     return plainly(recorder, a, call, "dict.get of an unknown object");
   }
   if (!is_scalar(call.args[1]) && !recorder.know_all(call.args[1])) {
@@ -219,8 +218,7 @@ PyObject* make_set(Recorder& recorder, Activation& a, const Call& call) {
   const Ref list = Ref::steal(make_list(recorder, a, call));
   if (!list) return nullptr;
   PyObject* args[] = {nullptr, list.get()};
-  return recorder.made(a, recorder.call_watched(a, {call.callable, args + 1, 1, nullptr}),
-                       "a set");
+  return recorder.made(a, recorder.call_watched(a, {call.callable, args + 1, 1, nullptr}), "a set");
 }
 
 PyObject* make_dict(Recorder& recorder, Activation& a, const Call& call) {

@@ -68,7 +68,8 @@ PyObject* reduce(Recorder& recorder, Activation& a, const Call& call) {
   return PyErr_Occurred() != nullptr ? nullptr : total.release();
 }
 
-// What an iterator calls back unseen: Python functions, which are followed, and functions of values.
+// What an iterator calls back unseen: Python functions, which are followed, and functions of
+// values.
 bool may_be_called_back(PyObject* object) {
   return PyFunction_Check(object) || PyMethod_Check(object) || find_model(object) == pure_model;
 }
@@ -80,7 +81,8 @@ PyObject* make_itertool(Recorder& recorder, Activation& a, const Call& call) {
   std::vector<Ref> kept;
   for (std::size_t i = 0; i < call.count; ++i) {
     PyObject* argument = call.args[i];
-    const bool is_callable = PyCallable_Check(argument) != 0 && Py_TYPE(argument)->tp_iter == nullptr;
+    const bool is_callable =
+        PyCallable_Check(argument) != 0 && Py_TYPE(argument)->tp_iter == nullptr;
     if (is_callable && !may_be_called_back(argument)) {
       return recorder.call_plainly(a, call, "itertools with a function that is not modelled");
     }
@@ -90,6 +92,10 @@ PyObject* make_itertool(Recorder& recorder, Activation& a, const Call& call) {
       }
       args.push_back(argument);
       continue;
+    }
+    if (PyCallable_Check(argument) != 0 && Py_TYPE(argument)->tp_iter == nullptr) {
+      // A function in C would be called unseen.
+      return recorder.call_plainly(a, call, "an itertool that calls a builtin function");
     }
     kept.push_back(Ref::steal(recorder.get_iter(a, {argument, nullptr})));
     if (!kept.back()) return nullptr;
