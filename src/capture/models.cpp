@@ -46,7 +46,14 @@ Ref find_by_name(std::string_view name) {
   return {};
 }
 
-using Models = std::unordered_map<PyObject*, Model>;
+struct Models {
+  std::unordered_map<PyObject*, Model> by_object;
+  std::unordered_map<std::string, Model> by_name;  // of stock's compiler
+};
+
+// Compiling must not import stock's compiler, and a program may import it at any time: its
+// functions are found by their names.
+constexpr std::string_view stock_compiler = "torch._dynamo";
 
 Models* make_models() {
   auto* models = new Models;  // lives as long as the process, and keeps the functions alive
@@ -54,8 +61,12 @@ Models* make_models() {
        {builtin_models(), container_models(), value_models(), introspection_models(),
         library_models(), context_models(), torch_models()}) {
     for (const ModelRow& row : table) {
-      // Some names are of one version of PyTorch only.
-      if (Ref found = find_by_name(row.name)) models->emplace(found.release(), row.model);
+      if (std::string_view(row.name).starts_with(stock_compiler)) {
+        models->by_name.emplace(row.name, row.model);
+      } else if (Ref found = find_by_name(row.name)) {
+        // Some names are of one version of PyTorch only.
+        models->by_object.emplace(found.release(), row.model);
+      }
     }
   }
   return models;
@@ -65,8 +76,15 @@ Models* make_models() {
 
 Model find_model(PyObject* callable) {
   static const Models* const models = make_models();
-  const auto found = models->find(callable);
-  return found == models->end() ? nullptr : found->second;
+  const auto found = models->by_object.find(callable);
+  if (found != models->by_object.end()) return found->second;
+  if (!PyFunction_Check(callable)) return nullptr;
+  const auto* function = reinterpret_cast<PyFunctionObject*>(callable);
+  if (function->func_module == nullptr || !PyUnicode_Check(function->func_module)) return nullptr;
+  const std::string module = to_string(function->func_module);
+  if (!module.starts_with(stock_compiler)) return nullptr;
+  const auto named = models->by_name.find(module + "." + to_string(function->func_qualname));
+  return named == models->by_name.end() ? nullptr : named->second;
 }
 
 void prepare_models() {

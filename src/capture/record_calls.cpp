@@ -46,6 +46,17 @@ bool is_disabled(PyObject* function) {
   return false;
 }
 
+// By where it was written: functools.wraps gives a wrapper the name and module of what it wraps.
+bool is_of_stocks_compiler(PyFunctionObject* function) {
+  static PyObject* const key = PyUnicode_InternFromString("__name__");
+  PyObject* module = PyDict_GetItem(function->func_globals, key);
+  if (module == nullptr || !PyUnicode_Check(module)) return false;
+  const std::string name = to_string(module);
+  // It wraps nn.Module.__init__.
+  if (name == "torch._dynamo.mutation_guard") return false;
+  return name.starts_with("torch._dynamo") || name.starts_with("torch._inductor");
+}
+
 bool is_partial(PyObject* object) {
   static PyTypeObject* const type = [] {
     const Ref module = Ref::steal(PyImport_ImportModule("functools"));
@@ -200,6 +211,9 @@ PyObject* Recorder::call_function(Activation& a, const Call& call, Source* const
   auto* code = reinterpret_cast<PyCodeObject*>(function->func_code);
   if (is_disabled(call.callable)) {
     return call_plainly(a, call, name_of(call.callable) + " is marked to be run eagerly");
+  }
+  if (is_of_stocks_compiler(function)) {
+    return call_plainly(a, call, name_of(call.callable) + " is compiled by stock torch.compile");
   }
   if ((code->co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR)) != 0) {
     return call_plainly(a, call, name_of(call.callable) + " is asynchronous");

@@ -281,6 +281,10 @@ bool Recorder::touch(PyObject* object) {
   Tracked* tracked = tracked_.find(object);
   if (tracked == nullptr) return false;
   if (tracked->is_touched || tracked->kind != Tracked::Kind::source) return true;
+  // What such a tensor says of itself is computed by Python code.
+  if (is_tensor(object) && tensor_of(object).unsafeGetTensorImpl()->is_python_dispatch()) {
+    return false;
+  }
   tracked->is_touched = true;
   Checks& checks = tracked->source->checks;
   if (is_identity_object(object)) {

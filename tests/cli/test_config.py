@@ -16,7 +16,7 @@ def test_lists_every_setting_with_value_origin_and_doc() -> None:
     assert " 0.001 " in rows["repro_tolerance"]
     assert " default " in rows["repro_tolerance"]
     assert "(nothing)" in rows["logs"]
-    assert "reserved: " in rows["suppress_errors"]
+    assert "reserved: " in rows["fallback_random"]
     for row in assay("config", "--json").json():
         assert row["doc"] in rows[row["name"]]
 

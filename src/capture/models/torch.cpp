@@ -69,6 +69,13 @@ PyObject* nothing(Recorder& recorder, Activation& a, const Call& call) {
   return recorder.call_watched(a, call);
 }
 
+// Once stock's compiler is loaded, it notes every module that is created, for its own use only: for
+// a module that a replay creates it does not matter.
+PyObject* unseen(Recorder& recorder, Activation&, const Call& call) {
+  const SuspendScope not_followed(recorder);
+  return PyObject_Vectorcall(call.callable, call.args, call.positional(), call.names);
+}
+
 }  // namespace
 
 ModelTable torch_models() {
@@ -76,8 +83,8 @@ ModelTable torch_models() {
       {"torch._C._set_grad_enabled", set_grad_enabled},
       {"torch.compiler.is_compiling", is_compiling},
       {"torch.compiler.is_dynamo_compiling", is_compiling},
-      {"torch._dynamo.is_compiling", is_compiling},
       {"torch._dynamo.external_utils.is_compiling", is_compiling},
+      {"torch._dynamo.mutation_guard.GenerationTracker.tag", unseen},
       {"torch._utils.is_compiling", is_compiling},
       {"assay.is_compiling", is_compiling},
       {"torch.is_grad_enabled", state},
