@@ -57,6 +57,8 @@ void Recorder::begin(Activation& root) {
   // program: what they do is not part of the segment.
   collects_garbage_ = PyGC_Disable() != 0;
   root_ = &root;
+  // To let go of an object may run Python code, here and below: a callback of a weak reference.
+  const SuspendScope not_followed(*this);
   start_ = root.instruction;
   handling_ = 0;
   after_pop_except_ = false;
@@ -114,10 +116,13 @@ void Recorder::checkpoint(Activation& root) {
   after_pop_except_ = instruction_at(root.code, root.instruction).opcode == POP_EXCEPT;
   checkpoint_ = {tracked_.order(), sources_.size(),  lookups_.size(), effects_.size(),
                  nodes_.size(),    distinct_.size(), grad_mode_,      autocast_};
+  if (saved_.empty()) return;
+  const SuspendScope not_followed(*this);
   saved_.clear();
 }
 
 void Recorder::roll_back() {
+  const SuspendScope not_followed(*this);
   while (nodes_.size() > checkpoint_.nodes) {
     graph_->erase(*nodes_.back());
     nodes_.pop_back();
@@ -137,6 +142,7 @@ void Recorder::roll_back() {
 }
 
 void Recorder::abandon() {
+  const SuspendScope not_followed(*this);
   if (std::exchange(collects_garbage_, false)) PyGC_Enable();
   watch_.stop();
   root_ = nullptr;
@@ -218,6 +224,7 @@ void Recorder::enter(Activation& inlined) {
 void Recorder::leave(Activation& inlined) {
   if (inlined_.empty() || inlined_.back() != &inlined) return;  // the segment ended meanwhile
   inlined_.pop_back();
+  const SuspendScope not_followed(*this);
   tracked_.sweep(entered_at_.back());
   entered_at_.pop_back();
 }
