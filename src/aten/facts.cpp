@@ -12,7 +12,9 @@ namespace assay::aten {
 
 graph::CallFacts call_facts(const graph::Node& node) {
   const OperatorRecord& record = operator_record(node);
-  return {record.is_pure, record.may_write(), record.keeps_elements};
+  const bool may_share = record.view != View::never || record.may_write() ||
+                         node.op() != graph::Op::call_function || !node.target().is_operator();
+  return {record.is_pure, record.may_write(), record.keeps_elements, may_share};
 }
 
 std::optional<std::string> check_call(const graph::Node& node) {

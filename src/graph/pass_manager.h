@@ -35,6 +35,8 @@ struct CallFacts {
   /// A view of its first argument's elements, all of them one by one: with the metadata of the
   /// argument it is the argument, if a permutation keeps the order.
   bool keeps_elements = false;
+  /// The result may be in the memory of an argument.
+  bool may_share_memory = true;
 };
 using FactsOf = std::function<CallFacts(const Node&)>;
 

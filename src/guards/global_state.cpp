@@ -16,6 +16,13 @@ GlobalState GlobalState::current() {
   state.autocast = at::autocast::is_autocast_enabled(at::kCPU);
   state.autocast_dtype = at::autocast::get_autocast_dtype(at::kCPU);
   state.autocast_cache = at::autocast::is_autocast_cache_enabled();
+  unsigned bit = 1;
+  for (const at::DeviceType device : at::autocast::_AUTOCAST_SUPPORTED_DEVICES) {
+    if (at::autocast::is_autocast_enabled(device)) state.autocast_devices |= bit;
+    bit <<= 1;
+  }
+  state.autocast_cuda_dtype = at::autocast::get_autocast_dtype(at::kCUDA);
+  state.cudnn = at::globalContext().userEnabledCuDNN();
   state.default_dtype = c10::get_default_dtype_as_scalartype();
   return state;
 }
@@ -25,6 +32,10 @@ std::string GlobalState::difference(const GlobalState& now) const {
   if (now.inference_mode != inference_mode) return "inference mode changed";
   if (now.autocast != autocast || now.autocast_dtype != autocast_dtype) return "autocast changed";
   if (now.autocast_cache != autocast_cache) return "the setting of autocast's cache changed";
+  if (now.autocast_devices != autocast_devices || now.autocast_cuda_dtype != autocast_cuda_dtype) {
+    return "autocast of another device changed";
+  }
+  if (now.cudnn != cudnn) return "the setting of cuDNN changed";
   if (now.default_dtype != default_dtype) return "the default dtype changed";
   if (now.deterministic != deterministic) return "the setting of deterministic algorithms changed";
   return "";

@@ -132,6 +132,25 @@ def test_autocast_enabled_by_flag(x, y, enabled):
 
 
 @program
+def test_autocast_of_another_device():
+    def f(x):
+        enabled = torch.is_autocast_enabled("cuda"), torch._C._is_any_autocast_enabled()
+        return x + 1, enabled, torch.get_autocast_dtype("cuda"), torch.get_autocast_dtype("xpu")
+
+    yield f
+    yield call(data(2))
+    torch.set_autocast_enabled("cuda", True)
+    yield call(data(2))
+    torch.set_autocast_dtype("cuda", torch.bfloat16)
+    torch.set_autocast_dtype("xpu", torch.bfloat16)
+    yield call(data(2))
+    torch.set_autocast_enabled("cuda", False)
+    torch.set_autocast_dtype("cuda", torch.float16)
+    torch.set_autocast_dtype("xpu", torch.float16)
+    yield call(data(2))
+
+
+@program
 def test_autocast_of_the_caller():
     linear = torch.nn.Linear(3, 3)
 

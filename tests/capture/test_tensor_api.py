@@ -369,14 +369,7 @@ def test_double_backward(x):
     return first, y.detach()
 
 
-# With aot_eager the equal products y and x * 2 become one tensor, which two results then share: see
-# "Known differences" in docs/capture.md.
-@program(
-    call(data(3, grad=True)),
-    call(data(3, grad=True)),
-    call(data(3)),
-    backends=("eager",),
-)
+@program(call(data(3, grad=True)), call(data(3, grad=True)), call(data(3)))
 def test_detach_and_requires_grad(x):
     y = x.detach() * 2
     z = x * y

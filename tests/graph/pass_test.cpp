@@ -100,6 +100,17 @@ TEST(Passes, NothingIsMergedAcrossAnUpdateOfStatistics) {
   EXPECT_EQ(body_after(*graph), body);
 }
 
+TEST(Passes, AViewOfOneResultIsNotAViewOfAnother) {
+  const std::string body =
+      "        a = torch.ops.aten.sin.default(x)\n"
+      "        b = torch.ops.aten.sin.default(x)\n"
+      "        c = torch.ops.aten.t.default(b)\n"
+      "        d = torch.ops.aten.detach.default(c)\n"
+      "        return (a, d)\n";
+  auto graph = graph_of("x", body);
+  EXPECT_EQ(body_after(*graph), body);
+}
+
 TEST(Passes, TwoResultsStayTwoTensors) {
   const std::string body =
       "        a = torch.ops.aten.sin.default(x)\n"

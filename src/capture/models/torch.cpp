@@ -26,6 +26,15 @@ PyObject* state(Recorder& recorder, Activation& a, const Call& call) {
   return recorder.made(a, recorder.call_watched(a, call), "a question about the state");
 }
 
+// The dtypes of other devices are not guarded.
+PyObject* autocast_dtype(Recorder& recorder, Activation& a, const Call& call) {
+  const bool is_guarded = call.count == 1 && PyUnicode_Check(call.args[0]) &&
+                          (PyUnicode_CompareWithASCIIString(call.args[0], "cpu") == 0 ||
+                           PyUnicode_CompareWithASCIIString(call.args[0], "cuda") == 0);
+  if (!is_guarded) return recorder.call_plainly(a, call, "autocast's dtype of another device");
+  return state(recorder, a, call);
+}
+
 // Plain tensors have no __torch_function__ of their own; others end the segment elsewhere.
 PyObject* has_torch_function(Recorder& recorder, Activation& a, const Call& call) {
   for (std::size_t i = 0; i < call.count; ++i) {
@@ -94,7 +103,7 @@ ModelTable torch_models() {
       {"torch.is_autocast_enabled", state},
       {"torch.is_autocast_cpu_enabled", state},
       {"torch._C._is_any_autocast_enabled", state},
-      {"torch.get_autocast_dtype", state},
+      {"torch.get_autocast_dtype", autocast_dtype},
       {"torch.get_autocast_cpu_dtype", state},
       {"torch.is_autocast_cache_enabled", state},
       {"torch._C._get_tracing_state", state},

@@ -4,8 +4,10 @@
 // Random numbers and assertions in between change no tensor, so they do not matter. In a graph that
 // may write to a tensor nothing is merged: equal calls before and after the write are not equal.
 #include <algorithm>
+#include <ranges>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "graph/pass_manager.h"
 #include "graph/print.h"
@@ -14,9 +16,16 @@ namespace assay::graph {
 
 namespace {
 
-bool is_returned(const Node& node) {
-  return std::ranges::any_of(node.users(),
-                             [](const Node* user) { return user->op() == Op::output; });
+// The nodes whose memory the caller gets: the results, and what they may be views of.
+std::unordered_set<const Node*> returned_memory(const Graph& graph, const PassContext& context) {
+  std::unordered_set<const Node*> returned;
+  for (const Node& node : graph.nodes() | std::views::reverse) {
+    const bool passes_on = node.op() == Op::output || (node.is_call() && returned.contains(&node) &&
+                                                       context.facts(node).may_share_memory);
+    if (!passes_on) continue;
+    node.for_each_input([&](const Node& input) { returned.insert(&input); });
+  }
+  return returned;
 }
 
 void merge_common_subexpressions(Graph& graph, PassContext& context) {
@@ -24,6 +33,7 @@ void merge_common_subexpressions(Graph& graph, PassContext& context) {
     return node.is_call() && context.facts(node).may_write;
   });
   if (may_write) return;
+  const std::unordered_set<const Node*> returned = returned_memory(graph, context);
   // Two calls are the same if they print the same: names are unique, literals print exactly.
   std::unordered_map<std::string, Node*> first;
   for (auto position = graph.nodes().begin(); position != graph.nodes().end();) {
@@ -31,7 +41,7 @@ void merge_common_subexpressions(Graph& graph, PassContext& context) {
     if (node.op() != Op::get_attr && !(node.is_call() && context.facts(node).is_pure)) continue;
     const auto [known, is_new] = first.try_emplace(print_call(node), &node);
     // Two results must stay two tensors: the caller may change one of them.
-    if (is_new || is_returned(node)) continue;
+    if (is_new || returned.contains(&node)) continue;
     if (!context.may_apply()) return;
     node.replace_all_uses_with(*known->second);
     graph.erase(node);
