@@ -69,7 +69,8 @@ def test_stock_inside_ours_and_ours_inside_stock() -> None:
             return our_inner(x + 1) - 1
 
         x = torch.arange(-3.0, 3.0)
-        ours, stock = assay.compile(calls_stock, backend="eager"), torch.compile(calls_ours, backend="eager")
+        ours = assay.compile(calls_stock, backend="eager")
+        stock = torch.compile(calls_ours, backend="eager")
         for value in (x, x + 1, torch.randn(5)):
             expected = inner(value + 1) - 1
             for compiled in (ours, stock):

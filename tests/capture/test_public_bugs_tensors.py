@@ -226,8 +226,8 @@ def test_detach_of_argument(x):
     return x.detach(), x.detach() + 1, x
 
 
-# With aot_eager the gradients are computed in float32, although backward() is called under autocast:
-# see "Known differences" in docs/capture.md.
+# With aot_eager the gradients are computed in float32, although backward() is called under
+# autocast: see "Known differences" in docs/capture.md.
 @program(backends=("eager",))
 def test_inner_autocast_off_holds_in_backward():
     """#179804: backward ignored autocast(enabled=False)."""
