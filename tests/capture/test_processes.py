@@ -53,7 +53,7 @@ def test_many_calls_keep_memory_and_reference_counts_flat() -> None:
 
             def counts():
                 gc.collect()
-                watched = (x, needs_grad, None, True, torch.Tensor, torch.float32, function, compiled)
+                watched = (x, needs_grad, None, True, torch.Tensor, function, compiled)
                 return len(gc.get_objects()), [sys.getrefcount(object) for object in watched]
 
             for _ in range(1000):
@@ -200,8 +200,8 @@ def test_functions_that_are_not_compiled_do_not_see_the_hook() -> None:
         import torch, assay
 
         cpython = ctypes.pythonapi
-        for function in (cpython.PyInterpreterState_Get, cpython._PyInterpreterState_GetEvalFrameFunc):
-            function.restype = ctypes.c_void_p
+        cpython.PyInterpreterState_Get.restype = ctypes.c_void_p
+        cpython._PyInterpreterState_GetEvalFrameFunc.restype = ctypes.c_void_p
         plain = ctypes.cast(cpython._PyEval_EvalFrameDefault, ctypes.c_void_p).value
 
         def is_hooked():
