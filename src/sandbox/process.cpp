@@ -38,6 +38,24 @@ void end_with_group(int) {
   _exit(1);
 }
 
+// While it lives, SIGTERM waits.
+class TermBlocked {
+ public:
+  TermBlocked() {
+    sigset_t term;
+    sigemptyset(&term);
+    sigaddset(&term, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &term, &before_);
+  }
+  ~TermBlocked() { restore(); }
+  TermBlocked(const TermBlocked&) = delete;
+  TermBlocked& operator=(const TermBlocked&) = delete;
+  void restore() const { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_{};
+};
+
 class FileDescriptor {
  public:
   explicit FileDescriptor(int descriptor = -1) : descriptor_(descriptor) {}
@@ -100,7 +118,6 @@ void limit_memory(std::uint64_t bytes) {
 // ends the process.
 [[noreturn]] void be_the_process(const Limits& limits, const ProcessBody& body, Pipe& output,
                                  Pipe& report, int control, pid_t parent) noexcept {
-  (void)signal(SIGTERM, SIG_DFL);
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);
@@ -304,11 +321,20 @@ Ending run_process(const Limits& limits, const ProcessBody& body, int control,
   signal(SIGCHLD,
          SIG_DFL);  // whoever started us may have ignored it: then nobody could be waited for
   const pid_t parent = getpid();
-  const pid_t process = fork();
-  if (process < 0) throw std::system_error(errno, std::generic_category(), "fork");
-  if (process == 0) be_the_process(limits, body, output, report, control, parent);
-  setpgid(process, process);  // whoever is first: the group must exist before it is killed
-  running_group = process;
+  pid_t process = 0;
+  {
+    // The process may have started others before we note its group: end_with_group must know it.
+    const TermBlocked blocked;
+    process = fork();
+    if (process < 0) throw std::system_error(errno, std::generic_category(), "fork");
+    if (process == 0) {
+      (void)signal(SIGTERM, SIG_DFL);
+      blocked.restore();
+      be_the_process(limits, body, output, report, control, parent);
+    }
+    setpgid(process, process);  // whoever is first: the group must exist before it is killed
+    running_group = process;
+  }
   output.write.close();
   report.write.close();
   return Supervisor(process, limits, output, report, control, is_cancelled).supervise();
