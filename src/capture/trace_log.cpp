@@ -7,7 +7,8 @@
 
 #include "capture/hook.h"
 #include "capture/loop.h"
-#include "capture/ref.h"
+#include "capture/raised.h"
+#include "config/config.h"
 #include "graph/print.h"
 #include "observe/observe.h"
 
@@ -88,12 +89,33 @@ std::string joined(const graph::Node& node) {
   return text;
 }
 
+// From `outermost`, or all if it is null.
+std::vector<CodeLine> lines(const Activation& root, const _PyInterpreterFrame* outermost) {
+  std::vector<CodeLine> lines;
+  const _PyInterpreterFrame* frame = root.thread->cframe->current_frame;
+  for (; frame != nullptr; frame = frame->previous) {
+    lines.push_back(line_of(frame->f_code, std::max(0, _PyInterpreterFrame_LASTI(frame))));
+    if (frame == outermost) break;
+  }
+  std::ranges::reverse(lines);
+  return lines;
+}
+
 }  // namespace
 
 void log_step(const char* what, const CodeLine& place) {
   observe::log(observe::Component::dynamo, observe::Level::info, [&] {
     return std::string("Step 1: torchdynamo ") + what + " " + place.function + " " + place.file +
            ":" + std::to_string(place.line);
+  });
+}
+
+void log_suppressed(const Ref& error, const CodeLine& place) {
+  observe::log(observe::Component::dynamo, observe::Level::warning, [&] {
+    return "WON'T CONVERT " + place.function + " " + place.file + " line " +
+           std::to_string(place.line) + "\ndue to:\n" +
+           text_of_raised(error, config::get<"verbose">()) +
+           "\nsuppress_errors is set, so it runs eagerly";
   });
 }
 
@@ -126,15 +148,8 @@ std::string graph_table(const graph::Graph& graph) {
   return text;
 }
 
-std::vector<CodeLine> lines_since(const Activation& root) {
-  std::vector<CodeLine> lines;
-  const _PyInterpreterFrame* frame = root.thread->cframe->current_frame;
-  for (; frame != nullptr; frame = frame->previous) {
-    lines.push_back(line_of(frame->f_code, std::max(0, _PyInterpreterFrame_LASTI(frame))));
-    if (frame == root.frame) break;
-  }
-  std::ranges::reverse(lines);
-  return lines;
-}
+std::vector<CodeLine> lines_since(const Activation& root) { return lines(root, root.frame); }
+
+std::vector<CodeLine> whole_stack(const Activation& root) { return lines(root, nullptr); }
 
 }  // namespace assay::capture
