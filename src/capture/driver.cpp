@@ -166,6 +166,14 @@ class FrameDriver : public Boundary {
         return "Recompiling function " + place.function + " in " + place.file + ":" +
                std::to_string(place.line) + "\n    triggered by: " + reason;
       });
+      observe::artifact(observe::Artifact::recompiles_verbose, [&] {
+        std::string text = "Recompiling function " + place.function + " in " + place.file + ":" +
+                           std::to_string(place.line) + "\n    none of these fits:";
+        for (std::size_t i = 0; i < at.segments.size(); ++i) {
+          text += "\n    " + std::to_string(i) + ": " + at.segments[i]->guards->failure(a, state);
+        }
+        return text;
+      });
       const std::size_t limit = capture_.cache->settings.cache_limit.value_or(
           static_cast<std::size_t>(config::get<"cache_size_limit">()));
       if (at.segments.size() >= limit) {
@@ -187,6 +195,9 @@ class FrameDriver : public Boundary {
       capture_.recompile_reason = reason;
     }
     capture_.expected = nullptr;
+    if (code.starts.size() == 1 && at.segments.empty() && at.empty + at.raised == 0) {
+      log_bytecode(a.code);
+    }
     log_step("start tracing", line_of(a.code, a.instruction));
     capture_.recorder.begin(a);
     log_instruction(a);

@@ -48,6 +48,16 @@ bool is_as_expected(const Segment& before, const Segment& now, const CodeLine& p
 void log_graph(const Segment& segment) {
   observe::artifact(observe::Artifact::graph_code, [&] { return graph::print(*segment.graph); });
   observe::artifact(observe::Artifact::graph, [&] { return graph_table(*segment.graph); });
+  observe::artifact(observe::Artifact::graph_sizes, [&] { return graph_sizes(*segment.graph); });
+  if (!segment.effects.empty()) {
+    observe::artifact(observe::Artifact::side_effects, [&] {
+      std::string text = "SIDE EFFECTS, redone after the graph has run:";
+      for (const Effect& effect : segment.effects) {
+        text += "\n  " + (effect.description.empty() ? "grad mode is set" : effect.description);
+      }
+      return text;
+    });
+  }
   observe::artifact(observe::Artifact::guards, [&] {
     std::string text = "GUARDS:";
     for (const std::string& line : segment.guards->describe()) text += "\n  " + line;
