@@ -29,6 +29,7 @@ from assay._compile import (
 from assay._explain import ExplainOutput, ExplainWithBackend, explain
 from assay._graph import Graph
 from assay._profiler import CompileProfiler
+from assay._replay import replay
 from assay.errors import *  # noqa: F403  (its __all__ is the list of exceptions)
 
 __version__: str = _C.version
@@ -59,6 +60,7 @@ __all__ = [
     "mark_dynamic",
     "parse",
     "register_backend",
+    "replay",
     "reset",
     "set_logs",
 ]

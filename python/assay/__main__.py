@@ -2,6 +2,7 @@
 
 python -m assay script.py args...       the script is not changed in any way
 python -m assay -m package.module args...
+python -m assay --replay FILE --trusted  runs a recorded frame again, as assay.replay does
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import sys
 from pathlib import Path
 from types import ModuleType, TracebackType
 
+import assay
 from assay._route import route
 
 
@@ -36,12 +38,28 @@ def _run_script(path: str) -> None:
     exec(code, module.__dict__)
 
 
+def _replay(arguments: list[str]) -> None:
+    files = [argument for argument in arguments if argument != "--trusted"]
+    if len(files) != 1:
+        sys.exit("usage: python -m assay --replay FILE --trusted")
+    try:
+        assay.replay(files[0], trusted="--trusted" in arguments)
+    except assay.UserError as error:
+        if "--trusted" in arguments:
+            raise
+        sys.exit(str(error).replace("assay.replay(file, trusted=True)", "--trusted"))
+    print("the frame ran without a failure")
+
+
 def main() -> None:
     """Run what ``sys.argv`` names."""
     arguments = sys.argv[1:]
     if not arguments or arguments[0] in ("-h", "--help"):
         print(__doc__)
         sys.exit(0 if arguments else 2)
+    if arguments[0] == "--replay":
+        _replay(arguments[1:])
+        return
     if arguments[0] == "-m" and len(arguments) > 1:
         sys.argv = arguments[1:]
         route()

@@ -15,7 +15,9 @@ from typing import Any, TypeVar, overload
 
 from assay import _C
 
-__all__ = ["backend_name", "register_backend"]
+__all__ = ["backend_name", "register_backend", "registered"]
+
+_registered: dict[str, Callable[..., Any]] = {}
 
 _Backend = TypeVar("_Backend", bound=Callable[..., Any])
 
@@ -40,8 +42,15 @@ def register_backend(
     """
     if compiler_fn is None:
         return functools.partial(register_backend, name=name, tags=tags)
-    _C.register_backend(compiler_fn, name or backend_name(compiler_fn), list(tags))
+    chosen = name or backend_name(compiler_fn)
+    _C.register_backend(compiler_fn, chosen, list(tags))
+    _registered[chosen] = compiler_fn
     return compiler_fn
+
+
+def registered(name: str) -> Callable[..., Any] | None:
+    """The function that was registered under a name; None for backends that are not Python's."""
+    return _registered.get(name)
 
 
 def backend_name(backend: Any) -> str:

@@ -15,7 +15,8 @@ from typing import Any
 import torch
 
 from assay import _C
-from assay._compile import compile
+from assay._backends import registered
+from assay._compile import CompiledModule, compile, default_backend
 from assay._observer import GraphCompileReason, Observer, Record
 
 __all__ = ["ExplainOutput", "ExplainWithBackend", "explain"]
@@ -33,6 +34,8 @@ class ExplainOutput:
     ops_per_graph: list[list[Any]] | None = None
     out_guards: list[str] | None = None
     compile_times: str | None = None
+    eager_reasons: list[str] | None = None
+    """Graphs that run with backend ``eager`` instead of the one asked for, and why."""
 
     def __str__(self) -> str:
         lines = [
@@ -44,6 +47,8 @@ class ExplainOutput:
         for number, reason in enumerate(self.break_reasons, 1):
             lines += [f"  Break Reason {number}:", f"    Reason: {reason.reason}"]
             lines += ["    User Stack:", *_stack_lines(reason, "      ")]
+        if self.eager_reasons:
+            lines += ["Run by backend eager:", *(f"  {reason}" for reason in self.eager_reasons)]
         if self.ops_per_graph is not None:
             lines.append("Ops per Graph:")
             for number, ops in enumerate(self.ops_per_graph, 1):
@@ -79,21 +84,37 @@ def _output(records: list[Record]) -> ExplainOutput:
         ops_per_graph=ops,
         out_guards=[guard for record in with_graph for guard in record.guards],
         compile_times=_C.compile_times(),
+        eager_reasons=[
+            f"Graph {number}: {record.function} ({record.file}:{record.line}): "
+            f"{record.eager_reason}"
+            for number, record in enumerate(with_graph, 1)
+            if record.eager_reason
+        ],
     )
+
+
+def _backend_of(f: Any) -> str:
+    """The backend that a compiled function has, if it is not Python's; ``eager`` for others."""
+    compiled = type(f)._compiled_call if isinstance(f, CompiledModule) else f
+    backend = getattr(compiled, "_assay_settings", {"backend": "eager"})["backend"]
+    if backend is None:
+        return default_backend()
+    return backend if isinstance(backend, str) and registered(backend) is None else "eager"
 
 
 def explain(f: Callable[..., Any], *extra_args: Any, **extra_kwargs: Any) -> Any:
     """Run a function once and say what was captured: ``assay.explain(fn)(*args, **kwargs)``.
 
     The function is captured afresh, whatever was compiled of it before. It really runs, with its
-    effects; its result is dropped.
+    effects; its result is dropped. A function that :func:`assay.compile` returned is compiled with
+    its own backend, unless that is a Python function; any other with ``eager``.
 
     With arguments for the function, ``explain(fn, *args)``, the result is the older tuple
     ``(explanation, out_guards, graphs, ops_per_graph, break_reasons, explanation_verbose)``.
     """
 
     def records_of(*args: Any, **kwargs: Any) -> list[Record]:
-        observer = Observer("eager")
+        observer = Observer(_backend_of(f))
         compile(f, backend=observer)(*args, **kwargs)
         return observer.records()
 

@@ -47,6 +47,8 @@ class Record:
     guards: list[str] = field(repr=False)
     recompile: str
     """The guard that failed for what was compiled before; empty for the first recording."""
+    eager_reason: str = ""
+    """Why the graph runs with backend ``eager``, not with the one asked for; empty if not."""
 
     @property
     def ops(self) -> list[Any]:
@@ -66,6 +68,7 @@ def _record(row: dict[str, Any]) -> Record:
         GraphCompileReason.of(row["break"], row["stack"]),
         row["guards"],
         row["recompile"],
+        row["eager_reason"],
     )
 
 

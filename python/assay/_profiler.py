@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from assay._observer import Observer, Record
@@ -18,12 +18,12 @@ __all__ = ["CompileProfiler"]
 
 
 class CompileProfiler(Observer):
-    """Compiles with backend ``eager`` and without a limit of the cache, and counts."""
+    """Compiles with a backend and without a limit of the cache, and counts."""
 
     cache_limit = 2**31 - 1
 
-    def __init__(self) -> None:
-        super().__init__("eager")
+    def __init__(self, backend: str | Callable[..., Any] = "eager") -> None:
+        super().__init__(backend)
 
     def __enter__(self) -> CompileProfiler:
         return self
@@ -60,6 +60,9 @@ class CompileProfiler(Observer):
         recompiles = Counter(
             (_place(record), record.recompile) for record in records if record.recompile
         )
+        eager = Counter(
+            (_place(record), record.eager_reason) for record in records if record.eager_reason
+        )
         graphs = sum(record.graph is not None for record in records)
         ops = sum(len(record.ops) for record in records)
         return "\n".join(
@@ -76,6 +79,11 @@ class CompileProfiler(Observer):
                 "-------------",
                 *_table(recompiles, "No recompiles."),
                 *_advice(recompiles),
+                *(
+                    ["", "Run by Backend eager", "--------------------", *_table(eager, "")]
+                    if eager
+                    else []
+                ),
                 "",
             ]
         )

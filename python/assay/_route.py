@@ -147,6 +147,7 @@ _DYNAMO: dict[str, Any] = {
     "optimize": optimize,
     "optimize_assert": functools.partial(optimize, nopython=True),
     "register_backend": assay.register_backend,
+    "replay": assay.replay,
     "reset": assay.reset,
     "run": run,
 }

@@ -18,6 +18,8 @@ cache_size_limit: int
 paranoid: bool
 debug_function: str
 suppress_errors: bool
+verbose: bool
+replay_record_enabled: bool
 disable_passes: str
 pass_limit: int
 inject_fault: str
@@ -28,8 +30,6 @@ trace: str
 plugins: str
 binary: str
 python: str
-verbose: bool
-replay_record_enabled: bool
 fallback_random: bool
 
 def patch(values: Mapping[str, Any] | None = None, /, **named: Any) -> Patch:

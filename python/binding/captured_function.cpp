@@ -6,9 +6,13 @@
 #include "assay/backend.h"
 #include "capture/code_facts.h"
 #include "capture/driver.h"
+#include "capture/frame_record.h"
 #include "capture/function.h"
+#include "capture/unsupported.h"
+#include "config/config.h"
 #include "graph_handle.h"
 #include "python_backend.h"
+#include "repro/config.h"
 
 namespace py = pybind11;
 
@@ -19,9 +23,10 @@ namespace {
 py::object capture_function(const py::object& function, const py::object& backend,
                             const BackendOptions& options, bool fullgraph,
                             std::optional<std::size_t> cache_limit) {
+  capture::check_settings();
   capture::CaptureSettings settings{
       backend_from(backend, {.compile_subgraph_reason = compile_subgraph_reason}), options,
-      fullgraph, cache_limit};
+      fullgraph, cache_limit, capture::Ref::borrow(backend.ptr())};
   PyObject* made = capture::make_captured_function(
       function.ptr(), std::make_shared<capture::SegmentCache>(std::move(settings)));
   if (made == nullptr) throw py::error_already_set();
@@ -56,6 +61,7 @@ py::list capture_records(const py::object& captured) {
     made["line"] = record.line;
     made["guards"] = record.guards;
     made["recompile"] = record.recompile;
+    made["eager_reason"] = record.eager_reason;
     made["graph"] = py::none();
     if (record.graph != nullptr) {
       made["graph"] = std::make_unique<GraphHandle>(GraphAndObjects{record.graph, {}});
@@ -94,6 +100,14 @@ void add_captured_functions(py::module_& module) {
   module.def("capture_skip_files", &capture::set_library_files, py::arg("prefixes"));
   module.def("capture_set_unsupported",
              [](const py::object& type) { capture::set_unsupported_class(type.ptr()); });
+  module.def("capture_set_frame_recorder", [](const py::object& take, const py::object& keep) {
+    capture::set_frame_recorder(take.ptr(), keep.ptr());
+  });
+  module.def("debug_directory", [] {
+    repro::DebugConfig settings;
+    settings.debug_directory = config::get<"debug_dir_root">();
+    return repro::minifier_directory(settings).parent_path().string();
+  });
   // Calls a function that is not to be captured.
   module.def("capture_run_eagerly",
              [](const py::function& function, const py::args& args, const py::kwargs& kwargs) {

@@ -7,181 +7,27 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
-#include "assay/error.h"
 #include "capture/code_facts.h"
+#include "capture/frame_record.h"
 #include "capture/hook.h"
 #include "capture/loop.h"
-#include "capture/recorder.h"
+#include "capture/raised.h"
+#include "capture/thread_capture.h"
 #include "capture/trace_log.h"
 #include "config/config.h"
-#include "graph/print.h"
 #include "observe/observe.h"
 #include "opcode.h"
-#include "repro/debug.h"
 
 namespace assay::capture {
 
 namespace {
 
-// Recordings without an operator, after which an instruction is no longer tried.
+// Recordings without an operator, after which an instruction is no longer tried; and recordings
+// that raised, after which it is tried less and less often.
 constexpr int kEmptyRecordings = 3;
-
-class ThreadCapture;
-ThreadCapture& this_thread();
-
-PyObject*& unsupported_class() {
-  static PyObject* type = nullptr;
-  return type;
-}
-
-std::string text_of(const std::vector<CodeLine>& stack) {
-  std::string text;
-  for (const CodeLine& line : stack) {
-    text += "\n  File \"" + line.file + "\", line " + std::to_string(line.line) + ", in " +
-            line.function;
-    if (!line.text.empty()) text += "\n    " + line.text;
-  }
-  return text;
-}
-
-// What one thread captures.
-class ThreadCapture : public SegmentSink {
- public:
-  ThreadCapture() : recorder(*this) {}
-
-  bool finished(Activation& root, int start, std::unique_ptr<Segment> segment,
-                std::vector<c10::IValue> example_inputs) override;
-
-  Recorder recorder;
-  std::shared_ptr<SegmentCache> cache;
-  std::string recompile_reason;
-  /// With the setting `paranoid`: a segment whose guards hold, recorded once more beside it.
-  const Segment* expected = nullptr;
-  const CaptureRecord* compiling = nullptr;
-};
-
-ThreadCapture& this_thread() {
-  static thread_local ThreadCapture* const capture = new ThreadCapture;
-  return *capture;
-}
-
-// Compiles the graph of a segment. The inputs are examples.
-void compile(Segment& segment, const CaptureSettings& settings,
-             std::vector<c10::IValue> example_inputs) {
-  CompileRequest request;
-  request.graph = segment.graph;
-  request.inputs = std::move(example_inputs);
-  request.options = settings.options;
-  const at::AutoGradMode mode(segment.runs_with_grad || at::GradMode::is_enabled());
-  const pybind11::gil_scoped_release unlocked;
-  try {
-    if (segment.mutates_history && settings.backend->compiles_halves) {
-      throw TraceError("an input that takes part in autograd is changed in place");
-    }
-    segment.compiled = repro::compile_with_debug(*settings.backend, request);
-  } catch (const TraceError& error) {
-    // The program is fine, but cannot be differentiated ahead of time: its captured graph runs as
-    // it is.
-    observe::log(observe::Component::dynamo, observe::Level::warning, [&] {
-      return "running a captured graph with backend eager: " + error.detail().message;
-    });
-    request.options.clear();
-    segment.compiled = repro::compile_with_debug(*find_backend("eager"), std::move(request));
-  }
-}
-
-// Empty if a recording came to the same as the segment that would have been replayed.
-std::string difference(const Segment& before, const Segment& now) {
-  if (now.guards == nullptr) return "the segment cannot be made again: " + now.reason.reason;
-  if (now.end != before.end || (now.result < 0) != (before.result < 0)) {
-    return "the program took another way";
-  }
-  if ((now.graph == nullptr) != (before.graph == nullptr)) return "the graph is another one";
-  if (now.graph != nullptr) {
-    const std::string text = graph::print(*now.graph);
-    if (text != graph::print(*before.graph)) return "the graph is another one:\n" + text;
-  }
-  if (now.effects.size() != before.effects.size()) return "the effects are others";
-  if (now.slots.size() != before.slots.size()) return "other variables were set";
-  return "";
-}
-
-bool ThreadCapture::finished(Activation& root, int start, std::unique_ptr<Segment> segment,
-                             std::vector<c10::IValue> example_inputs) {
-  const std::shared_ptr<SegmentCache> into = cache;
-  if (const Segment* before = std::exchange(expected, nullptr)) {
-    const std::string what = difference(*before, *segment);
-    if (what.empty()) return true;
-    const CodeLine place = line_of(root.code, start);
-    PyErr_SetString(
-        PyExc_AssertionError,
-        ("paranoid: " + what + ", although the guards of the segment hold\n  File \"" + place.file +
-         "\", line " + std::to_string(place.line) + ", in " + place.function)
-            .c_str());
-    return false;
-  }
-  const BreakReason& reason = segment->reason;
-  const bool is_break = !reason.reason.empty() && reason.is_break;
-  SegmentStart& at = into->of(root.code).starts[start];
-  const CodeLine place = line_of(root.code, start);
-  const std::vector<CodeLine> stack = is_break ? lines_since(root) : std::vector<CodeLine>{};
-  log_step("done tracing", place);
-  if (is_break) {
-    observe::artifact(observe::Artifact::graph_breaks,
-                      [&] { return "Graph break: " + reason.reason + text_of(stack); });
-  }
-  const bool is_worth_a_record = segment->graph != nullptr || is_break;
-  if (is_worth_a_record) {
-    into->records.push_back(
-        {place.function, place.file, place.line, segment->graph,
-         segment->guards == nullptr ? std::vector<std::string>{} : segment->guards->describe(),
-         reason, stack, recompile_reason});
-  }
-  recompile_reason.clear();
-  if (is_break && into->settings.fullgraph) {
-    PyErr_SetString(unsupported_class(), (reason.reason + text_of(stack) +
-                                          "\n  fullgraph=True does not allow graph breaks; "
-                                          "rewrite this line, or compile with fullgraph=False")
-                                             .c_str());
-    return false;
-  }
-  if (segment->guards == nullptr || segment->graph == nullptr) {
-    ++at.empty;
-    if (segment->end == start && segment->result < 0) at.breaks_at_once = true;
-    return true;
-  }
-  observe::artifact(observe::Artifact::graph_code, [&] { return graph::print(*segment->graph); });
-  observe::artifact(observe::Artifact::graph, [&] { return graph_table(*segment->graph); });
-  observe::artifact(observe::Artifact::guards, [&] {
-    std::string text = "GUARDS:";
-    for (const std::string& line : segment->guards->describe()) text += "\n  " + line;
-    return text;
-  });
-  cache = nullptr;  // what the backend runs is not captured
-  const CaptureRecord record = into->records.back();
-  compiling = &record;
-  bool ok = true;
-  try {
-    compile(*segment, into->settings, std::move(example_inputs));
-  } catch (pybind11::error_already_set& error) {
-    error.restore();
-    ok = false;
-  } catch (...) {
-    pybind11::detail::try_translate_exceptions();
-    ok = false;
-  }
-  cache = into;
-  compiling = nullptr;
-  if (!ok && config::get<"suppress_errors">()) {
-    PyErr_WriteUnraisable(nullptr);
-    return true;
-  }
-  if (!ok) return false;
-  at.segments.insert(at.segments.begin(), std::move(segment));
-  return true;
-}
 
 // Whether the setting `debug_function` leaves a function to be captured.
 bool is_wanted(PyCodeObject* code) {
@@ -204,6 +50,7 @@ class FrameDriver : public Boundary {
       : capture_(capture), takes_segments_(takes_segments) {}
 
   Step at_instruction(Activation& a) override {
+    if (capture_.pending.error && raises_pending(a)) return Step::raised;
     Recorder& recorder = capture_.recorder;
     if (recorder.is_recording()) {
       log_instruction(a);
@@ -229,6 +76,27 @@ class FrameDriver : public Boundary {
   }
 
  private:
+  // A compiled graph raised, and eager has got to the end of its segment without that.
+  bool raises_pending(const Activation& a) {
+    PendingError& pending = capture_.pending;
+    const int opcode = instruction_at(a.code, a.instruction).opcode;
+    if (opcode == PUSH_EXC_INFO) {  // eager raises here too
+      pending = {};
+      return false;
+    }
+    const bool is_end = pending.returns ? opcode == RETURN_VALUE : a.instruction == pending.end;
+    if (a.frame != pending.frame || !is_end) return false;
+    const Ref error = std::exchange(pending, {}).error;
+    if (config::get<"suppress_errors">()) {
+      log_suppressed(error, line_of(a.code, a.instruction));
+      return false;
+    }
+    add_note(error, "Raised by what backend '" + capture_.cache->settings.backend->name +
+                        "' compiled. Eager does not raise it.");
+    set_raised(error);
+    return true;
+  }
+
   Step start(Activation& a) {
     if (is_under_modes()) return Step::execute;
     SegmentCache::Code& code = capture_.cache->of(a.code);
@@ -253,11 +121,17 @@ class FrameDriver : public Boundary {
       return replay(a, segment, values);
     }
     if (at.breaks_at_once) return Step::execute;
-    if (at.empty >= kEmptyRecordings) {
-      is_plain_ = true;
-      return Step::execute;
-    }
+    const bool raises = at.raised >= kEmptyRecordings && !std::has_single_bit(++at.since_then);
+    if (raises || at.empty >= kEmptyRecordings) return run_plainly(code);
     return record(a, code, at, state);
+  }
+
+  // Executes the rest of the frame without recording; CPython does if there is nothing to replay.
+  Step run_plainly(const SegmentCache::Code& code) {
+    is_plain_ = true;
+    const bool has_segments = std::ranges::any_of(
+        code.starts, [](const auto& start) { return !start.second.segments.empty(); });
+    return has_segments ? Step::execute : Step::hand_over;
   }
 
   Step replay(Activation& a, const Segment& segment, const GuardValues& values) {
@@ -272,11 +146,12 @@ class FrameDriver : public Boundary {
       return Step::moved;
     }
     // The graph raised: nothing has been changed, so the loop runs this part for the exact state
-    // and traceback. Where inputs were written to, that would be done twice.
-    if (segment.mutates_inputs || PyErr_ExceptionMatches(PyExc_KeyboardInterrupt) != 0) {
+    // and traceback. Where inputs were written to, that would be done twice. Ctrl-C and exit() are
+    // not failures.
+    if (segment.mutates_inputs || PyErr_ExceptionMatches(PyExc_Exception) == 0) {
       return Step::raised;
     }
-    PyErr_Clear();
+    capture_.pending = {take_raised(), a.frame, segment.end, segment.result >= 0};
     is_plain_ = true;
     return Step::execute;
   }
@@ -290,6 +165,14 @@ class FrameDriver : public Boundary {
       observe::artifact(observe::Artifact::recompiles, [&] {
         return "Recompiling function " + place.function + " in " + place.file + ":" +
                std::to_string(place.line) + "\n    triggered by: " + reason;
+      });
+      observe::artifact(observe::Artifact::recompiles_verbose, [&] {
+        std::string text = "Recompiling function " + place.function + " in " + place.file + ":" +
+                           std::to_string(place.line) + "\n    none of these fits:";
+        for (std::size_t i = 0; i < at.segments.size(); ++i) {
+          text += "\n    " + std::to_string(i) + ": " + at.segments[i]->guards->failure(a, state);
+        }
+        return text;
       });
       const std::size_t limit = capture_.cache->settings.cache_limit.value_or(
           static_cast<std::size_t>(config::get<"cache_size_limit">()));
@@ -312,6 +195,9 @@ class FrameDriver : public Boundary {
       capture_.recompile_reason = reason;
     }
     capture_.expected = nullptr;
+    if (code.starts.size() == 1 && at.segments.empty() && at.empty + at.raised == 0) {
+      log_bytecode(a.code);
+    }
     log_step("start tracing", line_of(a.code, a.instruction));
     capture_.recorder.begin(a);
     log_instruction(a);
@@ -336,12 +222,22 @@ PyObject* evaluate(PyThreadState* thread, _PyInterpreterFrame* frame, int throwi
   if (!recorder.is_recording() && !takes_segments) {
     return evaluate_natively(thread, frame, throwing);
   }
+  const bool is_root = !recorder.is_recording();
+  Ref taken = is_root ? take_frame(frame) : Ref();
+  if (taken) capture.taken_frames.push_back({frame, taken});
   FrameDriver driver(capture, takes_segments);
   PyObject* result = run(thread, frame, throwing != 0, recorder, &driver);
+  if (taken) capture.taken_frames.pop_back();
+  if (is_root && capture.pending.frame == frame) capture.pending = {};  // eager raised, too
   return result;
 }
 
 }  // namespace
+
+ThreadCapture& this_thread() {
+  static thread_local ThreadCapture* const capture = new ThreadCapture;
+  return *capture;
+}
 
 CaptureScope::CaptureScope(std::shared_ptr<SegmentCache> cache)
     : saved_(std::move(this_thread().cache)), has_hook_(cache != nullptr) {
@@ -355,6 +251,15 @@ CaptureScope::~CaptureScope() {
   capture.cache = std::move(saved_);
 }
 
+void check_settings() {
+  config::get<"cache_size_limit">();
+  config::get<"debug_function">();
+  config::get<"paranoid">();
+  config::get<"replay_record_enabled">();
+  config::get<"suppress_errors">();
+  config::get<"verbose">();
+}
+
 const CaptureRecord* record_being_compiled() { return this_thread().compiling; }
 
 bool is_capturing() { return this_thread().recorder.is_recording(); }
@@ -363,11 +268,6 @@ bool request_break(const char* reason) {
   Recorder& recorder = this_thread().recorder;
   if (!recorder.is_recording()) return true;
   return recorder.stop(*current_activation(), reason);
-}
-
-void set_unsupported_class(PyObject* type) {
-  Py_INCREF(type);
-  unsupported_class() = type;
 }
 
 void Recorder::entered(Activation& a) {
@@ -380,8 +280,8 @@ void Recorder::leaving(Activation& a) {
     leave(a);
     return;
   }
-  // The root raised, and its stack is gone: there is nothing to describe. The next call tries
-  // again.
+  // The root raised, and its stack is gone: there is nothing to describe. The next calls try again.
+  if (SegmentCache* cache = this_thread().cache.get()) ++cache->of(a.code).starts[start_].raised;
   abandon();
 }
 

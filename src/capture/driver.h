@@ -23,6 +23,10 @@ class CaptureScope {
   bool has_hook_;
 };
 
+/// Throws `UserError` if the environment has a bad value for a setting that frames are driven by.
+/// It is read once, and while a frame runs nothing may throw.
+void check_settings();
+
 /// True while this thread records: what assay.is_compiling() says outside of captured code too.
 bool is_capturing();
 
@@ -31,8 +35,5 @@ bool request_break(const char* reason);
 
 /// What is given to a backend on this thread; null if nothing is.
 const CaptureRecord* record_being_compiled();
-
-/// The class of the exception for breaks under `fullgraph`.
-void set_unsupported_class(PyObject* type);
 
 }  // namespace assay::capture

@@ -339,7 +339,13 @@ bool RecipeBuilder::build_effects() {
       *place = recipe(object->get());
       if (*place == kFailed) return false;
     }
-    segment_.effects.push_back(made);
+    if (!effect.line.empty()) {
+      const Tracked* target = recorder_.find(effect.target.get());
+      const bool has_name = target != nullptr && target->source != nullptr;
+      made.description = describe_effect(made.kind, has_name ? target->source->expression() : "",
+                                         effect.key.get(), effect.line);
+    }
+    segment_.effects.push_back(std::move(made));
   }
   if (recorder_.grad_mode_ != recorder_.initial_grad_mode_) {
     Effect mode{Effect::Kind::set_grad_mode, kNone, kNone, kNone};

@@ -19,6 +19,7 @@
 #include "capture/operations.h"
 #include "capture/segment.h"
 #include "capture/source.h"
+#include "capture/trace_log.h"
 #include "capture/tracked.h"
 #include "graph/graph.h"
 #include "graph/stack_trace.h"
@@ -245,6 +246,7 @@ class Recorder final : public Operations {
     Ref target;
     Ref key;
     Ref value;
+    std::string line = line_of_effect();
   };
   struct Member {
     PyObject* object;

@@ -31,6 +31,8 @@ struct Effect {
   int target = -1;  ///< Recipes; -1 where there is none.
   int key = -1;
   int value = -1;
+  /// What is changed and by which line, for TORCH_LOGS=side_effects; empty if nobody reads it.
+  std::string description = {};
 };
 
 /// Where a segment takes a graph input from.

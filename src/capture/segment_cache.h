@@ -21,6 +21,8 @@ struct CaptureSettings {
   bool fullgraph = false;
   /// How many segments may start at one instruction; by default the setting `cache_size_limit`.
   std::optional<std::size_t> cache_limit;
+  /// The backend as the user gave it: a name or a callable. For records of frames.
+  Ref backend_object = {};
 };
 
 /// What one recording came to; for explain, logs and profilers. Oldest first.
@@ -33,6 +35,9 @@ struct CaptureRecord {
   BreakReason reason;           ///< Empty if the frame returned.
   std::vector<CodeLine> stack;  ///< Of the reason: from the recorded function inward.
   std::string recompile;        ///< Why the segments before it did not fit; empty for the first.
+  /// Why the graph runs with backend eager, not with the one that was asked for; empty if it
+  /// runs with that one.
+  std::string eager_reason = {};
 };
 
 /// The segments that start at one instruction.
@@ -41,6 +46,8 @@ struct SegmentStart {
   int empty = 0;                                   ///< Recordings without an operator.
   bool breaks_at_once = false;                     ///< Its very instruction cannot be recorded.
   bool has_warned = false;
+  int raised = 0;           ///< Recordings in a row that ended with an exception.
+  unsigned since_then = 0;  ///< Calls since these were too many.
 };
 
 class SegmentCache {

@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "capture/hook.h"
 #include "capture/loop.h"
-#include "capture/ref.h"
+#include "capture/raised.h"
+#include "capture/source.h"
+#include "config/config.h"
 #include "graph/print.h"
 #include "observe/observe.h"
 
@@ -60,6 +64,31 @@ const std::string& instruction_text(PyCodeObject* code, int instruction) {
   return entry->second[instruction];
 }
 
+// As the module `dis` prints it.
+std::string disassembly(PyCodeObject* code) {
+  const NativeFramesScope native;
+  const Ref pending = take_raised();
+  const Ref module = Ref::steal(PyImport_ImportModule("dis"));
+  const Ref bytecode =
+      Ref::steal(module ? PyObject_CallMethod(module.get(), "Bytecode", "O", code) : nullptr);
+  const Ref text =
+      Ref::steal(bytecode ? PyObject_CallMethod(bytecode.get(), "dis", nullptr) : nullptr);
+  const char* characters = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
+  std::string made = characters == nullptr ? "" : characters;
+  if (PyErr_Occurred() != nullptr) PyErr_WriteUnraisable(nullptr);
+  if (pending) set_raised(pending);
+  return made;
+}
+
+std::string types_on_stack(const Activation& a) {
+  std::string text;
+  for (PyObject** slot = a.stack; slot < a.top; ++slot) {
+    text += (text.empty() ? "" : ", ");
+    text += *slot == nullptr ? "NULL" : Py_TYPE(*slot)->tp_name;
+  }
+  return text;
+}
+
 const char* op_name(graph::Op op) {
   switch (op) {
     case graph::Op::placeholder:
@@ -88,6 +117,18 @@ std::string joined(const graph::Node& node) {
   return text;
 }
 
+// From `outermost`, or all if it is null.
+std::vector<CodeLine> lines(const Activation& root, const _PyInterpreterFrame* outermost) {
+  std::vector<CodeLine> lines;
+  const _PyInterpreterFrame* frame = root.thread->cframe->current_frame;
+  for (; frame != nullptr; frame = frame->previous) {
+    lines.push_back(line_of(frame->f_code, std::max(0, _PyInterpreterFrame_LASTI(frame))));
+    if (frame == outermost) break;
+  }
+  std::ranges::reverse(lines);
+  return lines;
+}
+
 }  // namespace
 
 void log_step(const char* what, const CodeLine& place) {
@@ -97,12 +138,96 @@ void log_step(const char* what, const CodeLine& place) {
   });
 }
 
-void log_instruction(const Activation& a) {
-  observe::log(observe::Component::dynamo, observe::Level::debug, [&] {
-    const int line = PyCode_Addr2Line(a.code, a.next * static_cast<int>(sizeof(_Py_CODEUNIT)));
-    return "TRACE " + instruction_text(a.code, a.next) + " (" + PyUnicode_AsUTF8(a.code->co_name) +
-           ":" + std::to_string(line) + ")";
+void log_suppressed(const Ref& error, const CodeLine& place) {
+  observe::log(observe::Component::dynamo, observe::Level::warning, [&] {
+    return "WON'T CONVERT " + place.function + " " + place.file + " line " +
+           std::to_string(place.line) + "\ndue to:\n" +
+           text_of_raised(error, config::get<"verbose">()) +
+           "\nsuppress_errors is set, so it runs eagerly";
   });
+}
+
+void log_instruction(const Activation& a) {
+  if (!observe::wants(observe::Artifact::trace_bytecode) &&
+      !observe::wants(observe::Artifact::trace_source)) {
+    return;
+  }
+  static thread_local std::pair<PyCodeObject*, int> last;  // only compared
+  const int line = PyCode_Addr2Line(a.code, a.next * static_cast<int>(sizeof(_Py_CODEUNIT)));
+  if (std::exchange(last, {a.code, line}) != std::pair{a.code, line}) {
+    observe::artifact(observe::Artifact::trace_source, [&] {
+      const CodeLine place = line_of(a.code, a.next);
+      return "TRACE starts_line " + place.file + ":" + std::to_string(place.line) + " in " +
+             place.function + "\n    " + place.text;
+    });
+  }
+  observe::artifact(observe::Artifact::trace_bytecode, [&] {
+    return "TRACE " + instruction_text(a.code, a.next) + " (" + PyUnicode_AsUTF8(a.code->co_name) +
+           ":" + std::to_string(line) + ") [" + types_on_stack(a) + "]";
+  });
+}
+
+void log_bytecode(PyCodeObject* code) {
+  observe::artifact(observe::Artifact::bytecode, [&] {
+    const CodeLine place = line_of(code, 0);
+    return "ORIGINAL BYTECODE " + place.function + " " + place.file + " line " +
+           std::to_string(code->co_firstlineno) + "\n" + disassembly(code);
+  });
+}
+
+std::string graph_sizes(const graph::Graph& graph) {
+  std::string text = "TRACED GRAPH TENSOR SIZES";
+  for (const graph::Node& node : graph.nodes()) {
+    const graph::TensorMeta* tensor = node.meta.value.tensor();
+    if (tensor == nullptr) continue;
+    std::string sizes;
+    for (const auto& size : tensor->sizes) {
+      sizes += (sizes.empty() ? "" : ", ") + graph::print(size);
+    }
+    text += "\n" + node.name() + ": (" + sizes + (tensor->sizes.size() == 1 ? ",)" : ")");
+  }
+  return text;
+}
+
+std::string line_of_effect() {
+  if (!observe::wants(observe::Artifact::side_effects)) return "";
+  const Activation* a = current_activation();
+  const _PyInterpreterFrame* frame = a == nullptr ? nullptr : a->thread->cframe->current_frame;
+  while (frame != nullptr && is_library_code(frame->f_code)) frame = frame->previous;
+  if (frame == nullptr) return "an unknown line";
+  const CodeLine place = line_of(frame->f_code, std::max(0, _PyInterpreterFrame_LASTI(frame)));
+  return place.file + ":" + std::to_string(place.line) + " in " + place.function + ": " +
+         place.text;
+}
+
+std::string describe_effect(Effect::Kind kind, std::string target, PyObject* key,
+                            const std::string& line) {
+  constexpr std::string_view kDict = ".__dict__";
+  std::string name = target.empty() ? "an object made here" : target;
+  const std::string item = key != nullptr && is_scalar(key) ? short_repr(key) : "...";
+  if (name.ends_with(kDict) && key != nullptr && PyUnicode_Check(key)) {
+    name = name.substr(0, name.size() - kDict.size()) + "." + to_string(key);
+  } else if (kind == Effect::Kind::set_item || kind == Effect::Kind::delete_item) {
+    name += "[" + item + "]";
+  }
+  const auto what = [&]() -> std::string {
+    switch (kind) {
+      case Effect::Kind::delete_item:
+        return "del " + name;
+      case Effect::Kind::append:
+        return name + ".append(...)";
+      case Effect::Kind::replace:
+        return name + " gets other contents";
+      case Effect::Kind::set_member:
+        return "an attribute of " + name + " = ...";
+      case Effect::Kind::set_item:
+      case Effect::Kind::set_contents:
+      case Effect::Kind::set_grad_mode:
+        break;
+    }
+    return name + " = ...";
+  };
+  return what() + "\n    " + line;
 }
 
 std::string graph_table(const graph::Graph& graph) {
@@ -126,15 +251,8 @@ std::string graph_table(const graph::Graph& graph) {
   return text;
 }
 
-std::vector<CodeLine> lines_since(const Activation& root) {
-  std::vector<CodeLine> lines;
-  const _PyInterpreterFrame* frame = root.thread->cframe->current_frame;
-  for (; frame != nullptr; frame = frame->previous) {
-    lines.push_back(line_of(frame->f_code, std::max(0, _PyInterpreterFrame_LASTI(frame))));
-    if (frame == root.frame) break;
-  }
-  std::ranges::reverse(lines);
-  return lines;
-}
+std::vector<CodeLine> lines_since(const Activation& root) { return lines(root, root.frame); }
+
+std::vector<CodeLine> whole_stack(const Activation& root) { return lines(root, nullptr); }
 
 }  // namespace assay::capture

@@ -112,6 +112,18 @@ void reduce(const DebugConfig& config, const Failure& failure, const path& launc
   reduce_now(config, launcher, backend, failure.accuracy);
 }
 
+// A backend of the Python program is written now: after a crash there is nobody who has it.
+void say_how_to_reduce(const Failure& coming, const path& launcher) {
+  if (!coming.send_backend) return;
+  const SentBackend sent = coming.send_backend(launcher.parent_path(), coming.graph);
+  if (sent.arguments.empty() || sent.arguments[0] != "--backend-file") return;
+  std::string command;
+  for (const auto& [name, value] : sent.environment) command += name + "=" + value + " ";
+  command += "assay reduce " + launcher.string();
+  for (const std::string& argument : sent.arguments) command += " " + argument;
+  warn("After a crash, reduce it with:\n" + command);
+}
+
 // What only the launcher before this one needed.
 void remove_old_storages(const ReproFile& launcher, const path& directory) {
   static std::set<path> earlier;  // guarded by writing()
@@ -141,7 +153,10 @@ void dump_before_run(const DebugConfig& config, const Failure& coming) noexcept 
     const path directory = made_directory(config);
     const path launcher = directory / "minifier_launcher.py";
     static std::set<path> announced;  // guarded by writing()
-    if (announced.insert(launcher).second) warn("Writing minified repro to:\n" + launcher.string());
+    if (announced.insert(launcher).second) {
+      warn("Writing minified repro to:\n" + launcher.string());
+      say_how_to_reduce(coming, launcher);
+    }
     remove_old_storages(dump_launcher(config, coming, directory), directory);
   });
 }

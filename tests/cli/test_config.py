@@ -29,7 +29,8 @@ def test_json_has_values_of_their_own_types() -> None:
     assert rows["verbose"]["default"] is False
     assert rows["verbose"]["origin"] == "environment variable ASSAY_VERBOSE"
     assert rows["verbose"]["environment"] == ["ASSAY_VERBOSE", "TORCHDYNAMO_VERBOSE"]
-    assert rows["verbose"]["reserved"] is True
+    assert rows["verbose"]["reserved"] is False
+    assert rows["fallback_random"]["reserved"] is True
     assert rows["repro_level"]["value"] == 2
     assert rows["repro_level"]["type"] == "integer"
     assert rows["repro_level"]["allowed"] == "an integer from 1 to 4"

@@ -96,9 +96,9 @@ TEST(Patch, AWrongValueSetsNothingAtAll) {
 
 TEST(Patch, WithAReservedSettingWarns) {
   testing::internal::CaptureStderr();
-  { const PatchScope scope({assign<"verbose">(true)}); }
+  { const PatchScope scope({assign<"fallback_random">(true)}); }
   const std::string text = testing::internal::GetCapturedStderr();
-  EXPECT_NE(text.find("the setting verbose has no effect yet"), std::string::npos) << text;
+  EXPECT_NE(text.find("the setting fallback_random has no effect yet"), std::string::npos) << text;
 }
 
 }  // namespace

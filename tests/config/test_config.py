@@ -181,9 +181,9 @@ def test_set_logs_is_the_setting() -> None:
 
 
 def test_a_reserved_setting_warns(capfd: pytest.CaptureFixture[str]) -> None:
-    with assay.config.patch(verbose=True):
-        assert assay.config.verbose is True
-    assert "the setting verbose has no effect yet" in capfd.readouterr().err
+    with assay.config.patch(fallback_random=True):
+        assert assay.config.fallback_random is True
+    assert "the setting fallback_random has no effect yet" in capfd.readouterr().err
 
 
 SCRIPT = """

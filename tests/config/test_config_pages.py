@@ -30,7 +30,7 @@ def test_the_page_and_the_stub_are_up_to_date() -> None:
 
 def test_a_setting_is_named_in_one_place_of_the_sources() -> None:
     """One edit adds a setting: a reserved one, which nothing reads, shows where that is."""
-    name = "replay_record_enabled"
+    name = "fallback_random"
     assert name in [row["name"] for row in assay("config", "--json").json() if row["reserved"]]
     generated = [ROOT / "docs" / "config.md", ROOT / "python" / "assay" / "config.pyi"]
     folders = ("src", "include", "python", "tools", "cmake", "docs")

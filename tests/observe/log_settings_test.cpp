@@ -80,8 +80,8 @@ TEST(LogSettings, NamesThatOnlyStockHasAreKeptAsIgnored) {
 }
 
 TEST(LogSettings, ArtifactsThatNothingEmitsAreKept) {
-  const LogLevels levels = parse_logs("side_effects,-bytecode,graph_code,+dynamo");
-  EXPECT_EQ(levels.not_emitted, std::vector<std::string>{"side_effects"});
+  const LogLevels levels = parse_logs("trace_call,-verbose_guards,graph_code,+dynamo");
+  EXPECT_EQ(levels.not_emitted, std::vector<std::string>{"trace_call"});
 }
 
 TEST(LogSettings, UnknownNamesAreRefusedWithTheNearestOnes) {

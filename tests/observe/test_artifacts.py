@@ -26,12 +26,15 @@ for backend in ["aot_eager", "invoke_subgraph", "pre_dispatch_eager"]:
     for rows in [2, 3]:
         step(torch.ones(rows, 4, requires_grad=True)).sum().backward()
 
-def broken(x):
+def broken(x, log):
     y = x + 1
+    log.append(y)
     print(end="")
     return y * 2
 
-assay.compile(broken, backend="eager")(torch.ones(2))
+compiled = assay.compile(broken, backend="eager")
+for rows in [2, 3]:
+    compiled(torch.ones(rows), [])
 """
 
 
@@ -62,7 +65,7 @@ def test_what_is_not_marked_is_emitted_and_what_is_marked_is_not() -> None:
 
 
 def test_switching_on_what_is_not_emitted_warns() -> None:
-    found = stderr_with("verbose_guards,graph_code,-bytecode")
+    found = stderr_with("verbose_guards,graph_code,-trace_call")
     assert re.findall(r'the log artifact "(\w+)" is not emitted yet', found) == ["verbose_guards"]
 
 

@@ -8,6 +8,7 @@ is as trusted as a program.
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import io
 import pickle
@@ -19,12 +20,14 @@ from typing import Any
 
 __all__ = [
     "CannotLoad",
+    "dumps",
     "is_live",
     "is_loaded",
     "keep_live",
     "load_file",
     "load_named",
     "loaded",
+    "pickler",
     "save",
 ]
 
@@ -36,11 +39,12 @@ def save(backend: Callable[..., Any], file: Path) -> None:
     """Write a backend by value. Raises what the pickler raises for one that cannot be sent."""
     # What it imports must be found there too: the script's own directory, and what was added.
     here = [str(Path(path).absolute()) for path in sys.path]
-    file.write_bytes(pickle.dumps({"path": here, "backend": _dumps(backend)}))
+    file.write_bytes(pickle.dumps({"path": here, "backend": dumps(backend)}))
 
 
-def _dumps(backend: Callable[..., Any]) -> bytes:
-    """By value what is defined in the script, and by name what PyTorch and modules define."""
+@functools.cache
+def pickler() -> Any:
+    """A class of picklers: by value what a script defines, by name what PyTorch and modules do."""
     import cloudpickle  # type: ignore[import-untyped]
 
     from assay import _targets
@@ -53,8 +57,13 @@ def _dumps(backend: Callable[..., Any]) -> bytes:
                 return _targets.find, (_targets.name_of(obj),)
             return super().reducer_override(obj)
 
+    return Pickler
+
+
+def dumps(backend: Callable[..., Any]) -> bytes:
+    """A backend by value. Raises what the pickler raises."""
     buffer = io.BytesIO()
-    Pickler(buffer).dump(backend)
+    pickler()(buffer).dump(backend)
     return buffer.getvalue()
 
 

@@ -1,0 +1,56 @@
+#include "capture/compile_segment.h"
+
+#include <ATen/core/grad_mode.h>
+#include <torch/csrc/utils/pybind.h>
+
+#include "assay/error.h"
+#include "aten/input_copies.h"
+#include "aten/rng_state.h"
+#include "repro/config.h"
+#include "repro/debug.h"
+
+namespace assay::capture {
+
+namespace {
+
+// The first call of a program has run eagerly already. Who looks for a failure of the compiled
+// graph should not need a second call to see it: it is run on copies of the inputs.
+void try_compiled(const Segment& segment, const std::vector<c10::IValue>& example_inputs) {
+  const aten::RestoreGeneratorScope generator;
+  const std::vector<aten::Value> copies = aten::copy_inputs(aten::unpack_values(example_inputs));
+  c10::SmallVector<c10::IValue, 16> arguments;
+  for (const aten::Value& copy : copies) arguments.push_back(aten::pack_value(copy));
+  c10::SmallVector<c10::IValue, 16> outputs;
+  segment.compiled->call({arguments.data(), arguments.size()}, outputs);
+}
+
+}  // namespace
+
+std::string compile_segment(Segment& segment, const CaptureSettings& settings,
+                            std::vector<c10::IValue> example_inputs) {
+  CompileRequest request;
+  request.graph = segment.graph;
+  request.inputs = example_inputs;
+  request.options = settings.options;
+  const at::AutoGradMode mode(segment.runs_with_grad || at::GradMode::is_enabled());
+  const pybind11::gil_scoped_release unlocked;
+  std::string problem;
+  try {
+    if (segment.mutates_history && settings.backend->compiles_halves) {
+      throw TraceError("an input that takes part in autograd is changed in place");
+    }
+    segment.compiled = repro::compile_with_debug(*settings.backend, request);
+  } catch (const TraceError& error) {
+    // The program is fine, but cannot be differentiated ahead of time: its captured graph runs as
+    // it is.
+    problem = error.detail().message;
+    request.options.clear();
+    segment.compiled = repro::compile_with_debug(*find_backend("eager"), std::move(request));
+  }
+  if (repro::current_debug_config().repro_after != repro::ReproAfter::none) {
+    try_compiled(segment, example_inputs);
+  }
+  return problem;
+}
+
+}  // namespace assay::capture

@@ -1,0 +1,19 @@
+/// \file Gives the graph of a segment to the backend. Called when a segment has ended
+/// (finish_segment.cpp).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "capture/segment.h"
+#include "capture/segment_cache.h"
+
+namespace assay::capture {
+
+/// Sets `segment.compiled`. `example_inputs` are those of the recording. Throws what the backend
+/// throws; while the debug wrapper is on, also what the compiled graph throws in a trial run.
+/// Returns why the graph is run by backend eager instead; empty if it is not. The GIL is held.
+std::string compile_segment(Segment& segment, const CaptureSettings& settings,
+                            std::vector<c10::IValue> example_inputs);
+
+}  // namespace assay::capture
