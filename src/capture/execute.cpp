@@ -210,7 +210,7 @@ Outcome execute(Activation& a, const Instruction& instruction, PyObject*& keywor
           a, arg + 1,
           operations.build_const_key_map(a, object_at(a, 1), items(arg + 1), origins(arg + 1))));
     case BUILD_STRING:
-      return done_if(replace(a, arg, operations.build_string(a, items(arg), count)));
+      return done_if(replace(a, arg, operations.build_string(a, items(arg), origins(arg), count)));
     case BUILD_SLICE:
       return done_if(build_slice(a, arg));
     case FORMAT_VALUE:

@@ -120,7 +120,7 @@ bool format_value(Activation& a, int flags) {
   constexpr int kConversion = 0x3;
   constexpr int kHasFormat = 0x4;
   const int count = (flags & kHasFormat) != 0 ? 2 : 1;
-  PyObject* format = count == 2 ? object_at(a, 1) : nullptr;
+  const Operand format = count == 2 ? peek(a, 1) : Operand{nullptr, nullptr};
   return replace(a, count,
                  a.operations->format_value(a, peek(a, count), flags & kConversion, format));
 }

@@ -34,7 +34,6 @@ Ref find_by_name(std::string_view name) {
         const Ref key = Ref::steal(PyUnicode_InternFromString(part.c_str()));
         in_type = _PyType_Lookup(reinterpret_cast<PyTypeObject*>(found.get()), key.get());
         if (in_type != nullptr && Py_TYPE(in_type) == &PyStaticMethod_Type) in_type = nullptr;
-        if (in_type != nullptr && Py_TYPE(in_type) == &PyClassMethodDescr_Type) in_type = nullptr;
       }
       found = in_type != nullptr ? Ref::borrow(in_type)
                                  : Ref::steal(PyObject_GetAttrString(found.get(), part.c_str()));
@@ -59,7 +58,7 @@ Models* make_models() {
   auto* models = new Models;  // lives as long as the process, and keeps the functions alive
   for (const ModelTable& table :
        {builtin_models(), container_models(), value_models(), introspection_models(),
-        library_models(), context_models(), torch_models()}) {
+        library_models(), copying_models(), context_models(), torch_models()}) {
     for (const ModelRow& row : table) {
       if (std::string_view(row.name).starts_with(stock_compiler)) {
         models->by_name.emplace(row.name, row.model);

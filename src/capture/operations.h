@@ -93,9 +93,11 @@ class Operations {
   /// `keys` is a constant tuple.
   virtual PyObject* build_const_key_map(Activation& a, PyObject* keys, PyObject* const* values,
                                         Source* const* origins);
-  virtual PyObject* build_string(Activation& a, PyObject* const* items, std::size_t count);
+  virtual PyObject* build_string(Activation& a, PyObject* const* items, Source* const* origins,
+                                 std::size_t count);
   virtual PyObject* build_slice(Activation& a, Operand start, Operand stop, Operand step);
-  virtual PyObject* format_value(Activation& a, Operand value, int conversion, PyObject* spec);
+  /// `spec` has no object if there is none.
+  virtual PyObject* format_value(Activation& a, Operand value, int conversion, Operand spec);
   virtual bool list_append(Activation& a, PyObject* list, Operand item);
   virtual bool list_extend(Activation& a, PyObject* list, Operand iterable);
   virtual PyObject* list_to_tuple(Activation& a, PyObject* list);

@@ -103,7 +103,8 @@ PyObject* Operations::build_const_key_map(Activation& /*a*/, PyObject* keys,
                    static_cast<std::size_t>(PyTuple_GET_SIZE(keys)));
 }
 
-PyObject* Operations::build_string(Activation& /*a*/, PyObject* const* items, std::size_t count) {
+PyObject* Operations::build_string(Activation& /*a*/, PyObject* const* items,
+                                   Source* const* /*origins*/, std::size_t count) {
   static PyObject* const nothing = PyUnicode_InternFromString("");
   return _PyUnicode_JoinArray(nothing, items, static_cast<Py_ssize_t>(count));
 }
@@ -112,8 +113,7 @@ PyObject* Operations::build_slice(Activation& /*a*/, Operand start, Operand stop
   return PySlice_New(start.object, stop.object, step.object);
 }
 
-PyObject* Operations::format_value(Activation& /*a*/, Operand value, int conversion,
-                                   PyObject* spec) {
+PyObject* Operations::format_value(Activation& /*a*/, Operand value, int conversion, Operand spec) {
   Reference converted;
   switch (conversion) {
     case 0:
@@ -130,8 +130,8 @@ PyObject* Operations::format_value(Activation& /*a*/, Operand value, int convers
       break;
   }
   if (!converted) return nullptr;
-  if (spec == nullptr && PyUnicode_CheckExact(converted.get())) return converted.release();
-  return PyObject_Format(converted.get(), spec);
+  if (spec.object == nullptr && PyUnicode_CheckExact(converted.get())) return converted.release();
+  return PyObject_Format(converted.get(), spec.object);
 }
 
 bool Operations::list_append(Activation& /*a*/, PyObject* list, Operand item) {

@@ -17,6 +17,15 @@ PyObject* interned(const char* text) { return PyUnicode_InternFromString(text); 
 
 bool is_data_descriptor(PyObject* object) { return Py_TYPE(object)->tp_descr_set != nullptr; }
 
+// torch.ops, torch.ops.aten.
+bool is_operator_namespace(PyObject* module) {
+  static PyObject* const ops = PyImport_ImportModule("torch._ops");
+  static PyObject* const types[] = {PyObject_GetAttrString(ops, "_Ops"),
+                                    PyObject_GetAttrString(ops, "_OpNamespace")};
+  PyErr_Clear();
+  return std::ranges::find(types, reinterpret_cast<PyObject*>(Py_TYPE(module))) != std::end(types);
+}
+
 }  // namespace
 
 // ---- Dicts: globals, module and instance attributes ----
@@ -266,6 +275,35 @@ PyObject* Recorder::module_attribute(Activation& a, PyObject* module, PyObject* 
   return result;
 }
 
+// torch.ops and its namespaces, torch.backends.mha: classes derived from a module's.
+PyObject* Recorder::module_like_attribute(Activation& a, PyObject* module, PyObject* name) {
+  static PyObject* const getattr = interned("__getattr__");
+  const auto plainly = [&]() -> PyObject* {
+    if (!stop(a, std::string("attributes of '") + Py_TYPE(module)->tp_name +
+                     "' objects are not modelled")) {
+      return nullptr;
+    }
+    return PyObject_GetAttr(module, name);
+  };
+  if (lookup_on_type(Py_TYPE(module), name) != nullptr) return plainly();
+  if (is_operator_namespace(module)) {
+    // What is asked for the first time is loaded then, and kept in the module's dict.
+    const SuspendScope suspended(*this);
+    const Ref loaded = Ref::steal(PyObject_GetAttr(module, name));
+    if (!loaded) return nullptr;
+  }
+  PyObject* dict = dict_of(module);
+  if (dict == nullptr) return plainly();
+  PyObject* found = read_item(dict, name);
+  if (found != nullptr) return Py_NewRef(found);
+  if (PyErr_Occurred() != nullptr) return nullptr;
+  PyObject* fallback = lookup_on_type(Py_TYPE(module), getattr);
+  if (fallback == nullptr || !PyFunction_Check(fallback)) return plainly();
+  is_constant(fallback);
+  PyObject* args[] = {nullptr, module, name};
+  return call_object(a, {fallback, args + 1, 2, nullptr});
+}
+
 PyObject* Recorder::type_attribute(Activation& a, PyObject* type, PyObject* name) {
   auto* owner = reinterpret_cast<PyTypeObject*>(type);
   PyTypeObject* meta = Py_TYPE(type);
@@ -478,6 +516,7 @@ PyObject* Recorder::instance_attribute(Activation& a, PyObject* object, PyObject
     if (PyMethod_Check(object) || Py_TYPE(object) == &PySuper_Type) {
       return special_attribute(*this, a, object, name);
     }
+    if (PyModule_Check(object)) return module_like_attribute(a, object, name);
     if (custom != object_getattribute) {
       if (!stop(a, std::string("attributes of '") + type->tp_name + "' objects are not modelled")) {
         return nullptr;

@@ -65,6 +65,41 @@ bool is_partial(PyObject* object) {
   return Py_TYPE(object) == type;
 }
 
+// The Python function that a torch.jit.script function was made from: the same operators.
+PyObject* scripted_function(PyObject* callable) {
+  static PyTypeObject* const type = [] {
+    const Ref module = Ref::steal(PyImport_ImportModule("torch._C"));
+    return reinterpret_cast<PyTypeObject*>(PyObject_GetAttrString(module.get(), "ScriptFunction"));
+  }();
+  if (Py_TYPE(callable) != type) return nullptr;
+  const Ref function = Ref::steal(PyObject_GetAttrString(callable, "_torchdynamo_inline"));
+  PyErr_Clear();
+  return function && PyFunction_Check(function.get()) ? function.get() : nullptr;  // kept by it
+}
+
+// functools.lru_cache of a library: whether a package is installed, a warning that is given once.
+// For these arguments it has been called now, so that later calls have no effects, and its result
+// is what it is. A program's own function may be told to forget its results.
+bool is_cached_by_library(PyObject* callable) {
+  static PyTypeObject* const type = [] {
+    const Ref module = Ref::steal(PyImport_ImportModule("functools"));
+    return reinterpret_cast<PyTypeObject*>(
+        PyObject_GetAttrString(module.get(), "_lru_cache_wrapper"));
+  }();
+  if (Py_TYPE(callable) != type) return false;
+  const Ref module = Ref::steal(PyObject_GetAttrString(callable, "__module__"));
+  PyErr_Clear();
+  if (!module || !PyUnicode_Check(module.get())) return false;
+  const std::string name = to_string(module.get());
+  return name.starts_with("transformers.utils.") || name.starts_with("torch.");
+}
+
+// The class method's descriptor that `type.name` was made from.
+PyObject* class_method_of(PyObject* type, PyObject* name) {
+  PyObject* found = _PyType_Lookup(reinterpret_cast<PyTypeObject*>(type), name);
+  return found != nullptr && Py_TYPE(found) == &PyClassMethodDescr_Type ? found : nullptr;
+}
+
 // The descriptor of a builtin type that a bound method was made from: not what the object's own
 // class finds under that name, since it may have been reached through super().
 PyObject* bound_from(PyObject* callable, PyObject* self, PyObject* name) {
@@ -263,8 +298,8 @@ PyObject* Recorder::call_builtin(Activation& a, const Call& call) {
   PyErr_Clear();
   if (self && name && self.get() != Py_None && !PyModule_Check(self.get())) {
     // A bound method of a builtin type: call what it was bound from.
-    PyObject* found =
-        PyType_Check(self.get()) ? nullptr : bound_from(callable, self.get(), name.get());
+    PyObject* found = PyType_Check(self.get()) ? class_method_of(self.get(), name.get())
+                                               : bound_from(callable, self.get(), name.get());
     if (found != nullptr) {
       is_constant(found);
       const WithReceiver with(found, self.get(), call);
@@ -330,6 +365,12 @@ PyObject* Recorder::call_instance(Activation& a, const Call& call) {
     return call_object(a, {function, call.args, call.count, call.names});
   }
   if (is_partial(callable)) return call_partial(a, call);
+  if (PyObject* function = scripted_function(callable)) {
+    guard_identity(callable);
+    is_constant(function);
+    return call_object(a, {function, call.args, call.count, call.names});
+  }
+  if (is_cached_by_library(callable)) return call_cached(a, call);
   PyObject* found = lookup_on_type(Py_TYPE(callable), call_name);
   if (found != nullptr && PyFunction_Check(found)) {
     is_constant(found);
@@ -337,6 +378,20 @@ PyObject* Recorder::call_instance(Activation& a, const Call& call) {
     return call_object(a, with.made);
   }
   return call_plainly(a, call, "a call of " + name_of(callable) + ", which is not modelled");
+}
+
+PyObject* Recorder::call_cached(Activation& a, const Call& call) {
+  guard_identity(call.callable);
+  for (std::size_t i = 0; i < call.count; ++i) {
+    if (is_scalar(call.args[i])) continue;
+    if (!touch(call.args[i]) || is_tensor(call.args[i]) ||
+        tracked_.find(call.args[i])->source == nullptr) {
+      return call_plainly(a, call, "a call of " + name_of(call.callable) + " with a new object");
+    }
+    guard_identity(call.args[i]);
+  }
+  const SuspendScope suspended(*this);
+  return made(a, call_watched(a, call), "a cached function");
 }
 
 PyObject* Recorder::call_partial(Activation& a, const Call& call) {

@@ -438,8 +438,10 @@ PyObject* Recorder::build_const_key_map(Activation& a, PyObject* keys, PyObject*
   return built;
 }
 
-PyObject* Recorder::build_string(Activation& a, PyObject* const* items, std::size_t count) {
-  return Operations::build_string(a, items, count);  // of strings, which are values
+PyObject* Recorder::build_string(Activation& a, PyObject* const* items, Source* const* origins,
+                                 std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) read({items[i], origins[i]});
+  return Operations::build_string(a, items, origins, count);  // of strings, which are values
 }
 
 PyObject* Recorder::build_slice(Activation& a, Operand start, Operand stop_at, Operand step) {
@@ -452,9 +454,10 @@ PyObject* Recorder::build_slice(Activation& a, Operand start, Operand stop_at, O
   return built;
 }
 
-PyObject* Recorder::format_value(Activation& a, Operand value, int conversion, PyObject* spec) {
+PyObject* Recorder::format_value(Activation& a, Operand value, int conversion, Operand spec) {
   if (!is_recording()) return Operations::format_value(a, value, conversion, spec);
   read(value);
+  if (spec.object != nullptr) read(spec);
   PyObject* object = value.object;
   const bool has_python_text = is_python_method(object, "__format__") ||
                                is_python_method(object, "__str__") ||

@@ -224,12 +224,39 @@ bool Recorder::bind_results(PyObject* result, graph::Node& node) {
   return true;
 }
 
+namespace {
+
+// An operator that is not PyTorch's own: what its backward does is not known, and may depend on
+// values.
+bool is_of_a_library(const graph::Target& target) {
+  const std::string_view name = target.name();
+  constexpr std::string_view prefix = "torch.ops.";
+  if (!name.starts_with(prefix)) return false;
+  const std::string_view rest = name.substr(prefix.size());
+  for (const std::string_view own : {"aten.", "prims.", "prim.", "quantized.", "mkldnn."}) {
+    if (rest.starts_with(own)) return false;
+  }
+  return true;
+}
+
+bool needs_gradient(const Call& call) {
+  for (std::size_t i = 0; i < call.count; ++i) {
+    if (is_tensor(call.args[i]) && tensor_of(call.args[i]).requires_grad()) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 PyObject* Recorder::call_tensor_function(Activation& a, const graph::Target& target, bool is_method,
                                          const Call& call) {
   std::vector<graph::Argument> args;
   std::vector<graph::NamedArgument> kwargs;
   if (!resolves(target, is_method)) {
     return call_plainly(a, call, "'" + target.name() + "' cannot be part of a graph");
+  }
+  if (is_of_a_library(target) && grad_mode_ && needs_gradient(call)) {
+    return call_plainly(a, call, "the gradient of '" + target.name() + "' is written in Python");
   }
   // torch.sort(x, out=(values, indices)): the runner takes one tensor per name.
   const std::size_t positional = call.positional();

@@ -185,9 +185,10 @@ class Recorder final : public Operations {
                       std::size_t pairs) override;
   PyObject* build_const_key_map(Activation& a, PyObject* keys, PyObject* const* values,
                                 Source* const* origins) override;
-  PyObject* build_string(Activation& a, PyObject* const* items, std::size_t count) override;
+  PyObject* build_string(Activation& a, PyObject* const* items, Source* const* origins,
+                         std::size_t count) override;
   PyObject* build_slice(Activation& a, Operand start, Operand stop, Operand step) override;
-  PyObject* format_value(Activation& a, Operand value, int conversion, PyObject* spec) override;
+  PyObject* format_value(Activation& a, Operand value, int conversion, Operand spec) override;
   bool list_append(Activation& a, PyObject* list, Operand item) override;
   bool list_extend(Activation& a, PyObject* list, Operand iterable) override;
   PyObject* list_to_tuple(Activation& a, PyObject* list) override;
@@ -279,6 +280,7 @@ class Recorder final : public Operations {
   PyObject* after_attribute_error(Activation& a, PyObject* object, PyObject* name);
   PyObject* type_attribute(Activation& a, PyObject* type, PyObject* name);
   PyObject* module_attribute(Activation& a, PyObject* module, PyObject* name);
+  PyObject* module_like_attribute(Activation& a, PyObject* module, PyObject* name);
   PyObject* module_getattr(PyObject* module, PyObject* name, bool& found);
   PyObject* bind_descriptor(Activation& a, PyObject* descriptor, PyObject* object, PyObject* type,
                             PyObject* name);
@@ -287,6 +289,7 @@ class Recorder final : public Operations {
   PyObject* call_instance(Activation& a, const Call& call);
   PyObject* call_builtin(Activation& a, const Call& call);
   PyObject* call_partial(Activation& a, const Call& call);
+  PyObject* call_cached(Activation& a, const Call& call);
   PyObject* tensor_operator(Activation& a, const char* name, PyObject* left, PyObject* right);
   void save_for_rollback(PyObject* object, bool always = false);
   /// Operators that ran without being recorded. If an operation that was thought to run none has

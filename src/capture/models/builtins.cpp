@@ -167,6 +167,14 @@ PyObject* to_value(Recorder& recorder, Activation& a, const Call& call) {
   return recorder.call_plainly(a, call, "a conversion of an object that is not modelled");
 }
 
+PyObject* absolute(Recorder& recorder, Activation& a, const Call& call) {
+  if (call.count != 1 || !is_tensor(call.args[0])) return recorder.call_pure(a, call);
+  static PyObject* const name = PyUnicode_InternFromString("__abs__");
+  PyObject* method = recorder.lookup_on_type(Py_TYPE(call.args[0]), name);
+  recorder.is_constant(method);
+  return recorder.call_object(a, {method, call.args, 1, nullptr});
+}
+
 // ---- Reductions over iterables ----
 
 Ref items_of(Recorder& recorder, Activation& a, PyObject* iterable) {
@@ -413,6 +421,7 @@ ModelTable builtin_models() {
       {"builtins.bytes", to_value},
       {"builtins.hash", to_value},
       {"builtins.format", to_value},
+      {"builtins.abs", absolute},
       {"builtins.sum", sum},
       {"builtins.any", any_or_all<true>},
       {"builtins.all", any_or_all<false>},

@@ -177,6 +177,22 @@ PyObject* dict_setitem(Recorder& recorder, Activation& a, const Call& call) {
   return result;
 }
 
+PyObject* dict_delitem(Recorder& recorder, Activation& a, const Call& call) {
+  if (call.count != 2 || !recorder.touch(call.args[0]) || !is_scalar(call.args[1])) {
+    return plainly(recorder, a, call, "dict.__delitem__ of an unknown object");
+  }
+  PyObject* dict = call.args[0];
+  recorder.read_item(dict, call.args[1]);
+  if (PyErr_Occurred() != nullptr) return nullptr;
+  if (!recorder.is_recording()) return recorder.call_watched(a, call);
+  if (recorder.find(dict)->source == nullptr && !recorder.before_change(dict)) return nullptr;
+  PyObject* result = recorder.call_watched(a, call);
+  if (result != nullptr && recorder.is_recording()) {
+    recorder.changed_item(dict, call.args[1], nullptr);
+  }
+  return result;
+}
+
 PyObject* dict_contains(Recorder& recorder, Activation& a, const Call& call) {
   if (call.count != 2 || !recorder.touch(call.args[0]) || !is_scalar(call.args[1])) {
     return plainly(recorder, a, call, "dict.__contains__ of an unknown object");
@@ -249,6 +265,25 @@ PyObject* make_dict(Recorder& recorder, Activation& a, const Call& call) {
       "a dict");
 }
 
+// A class method: its class comes first.
+PyObject* dict_fromkeys(Recorder& recorder, Activation& a, const Call& call) {
+  if (call.count < 2 || call.count > 3 || call.names != nullptr ||
+      call.args[0] != reinterpret_cast<PyObject*>(&PyDict_Type)) {
+    return plainly(recorder, a, call, "dict.fromkeys of a subclass");
+  }
+  const Ref keys = Ref::steal(make_list(recorder, a, {call.callable, call.args + 1, 1, nullptr}));
+  Ref dict = keys ? Ref::steal(recorder.build_map(a, nullptr, nullptr, 0)) : Ref();
+  if (!dict) return nullptr;
+  PyObject* value = call.count == 3 ? call.args[2] : Py_None;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(keys.get()); ++i) {
+    if (!recorder.store_item(a, {dict.get(), nullptr}, {PyList_GET_ITEM(keys.get(), i), nullptr},
+                             {value, nullptr})) {
+      return nullptr;
+    }
+  }
+  return dict.release();
+}
+
 }  // namespace
 
 ModelTable container_models() {
@@ -285,10 +320,13 @@ ModelTable container_models() {
       {"builtins.dict.clear", changes_contents},
       {"builtins.dict.popitem", changes_contents},
       {"builtins.dict.__setitem__", dict_setitem},
+      {"builtins.dict.__delitem__", dict_delitem},
+      {"builtins.dict.fromkeys", dict_fromkeys},
       {"builtins.dict.__contains__", dict_contains},
       {"builtins.dict.__getitem__", dict_getitem},
       {"builtins.dict.__len__", reads_contents},
       {"collections.OrderedDict.__setitem__", dict_setitem},
+      {"collections.OrderedDict.__delitem__", dict_delitem},
       {"collections.OrderedDict.items", dict_view},
       {"collections.OrderedDict.keys", dict_view},
       {"collections.OrderedDict.values", dict_view},

@@ -109,6 +109,14 @@ PyObject* make_itertool(Recorder& recorder, Activation& a, const Call& call) {
       "an iterator");
 }
 
+// A class method: its class comes first.
+PyObject* chain_from_iterable(Recorder& recorder, Activation& a, const Call& call) {
+  if (call.count == 0) return recorder.call_watched(a, call);  // raises
+  const Ref bound = Ref::steal(PyObject_GetAttrString(call.args[0], "from_iterable"));
+  if (!bound) return nullptr;
+  return make_itertool(recorder, a, {bound.get(), call.args + 1, call.count - 1, call.names});
+}
+
 PyObject* repeat(Recorder& recorder, Activation& a, const Call& call) {
   if (call.count == 0 || !recorder.touch(call.args[0])) {
     return recorder.call_plainly(a, call, "itertools.repeat of an unknown object");
@@ -167,7 +175,7 @@ ModelTable library_models() {
       {"itertools.pairwise", make_itertool},
       {"itertools.compress", make_itertool},
       {"itertools.filterfalse", make_itertool},
-      {"itertools.chain.from_iterable", make_itertool},
+      {"itertools.chain.from_iterable", chain_from_iterable},
       {"itertools.repeat", repeat},
   };
 }

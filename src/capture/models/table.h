@@ -20,6 +20,7 @@ ModelTable container_models();      ///< containers.cpp: list, dict, set, tuple 
 ModelTable value_models();          ///< values.cpp: functions of numbers and strings
 ModelTable introspection_models();  ///< introspection.cpp: callable, inspect.signature
 ModelTable library_models();  ///< library.cpp: functools, itertools, collections, operator, ...
+ModelTable copying_models();  ///< copying.cpp: copy.copy, copy.deepcopy
 ModelTable context_models();  ///< contexts.cpp: torch's context managers
 ModelTable torch_models();    ///< torch.cpp: torch's functions that are not operators
 

@@ -78,6 +78,14 @@ PyObject* nothing(Recorder& recorder, Activation& a, const Call& call) {
   return recorder.call_watched(a, call);
 }
 
+// types.ModuleType.__getattribute__(module, name), as torch.backends calls it for its flags.
+PyObject* module_getattribute(Recorder& recorder, Activation& a, const Call& call) {
+  if (call.count != 2 || !PyModule_CheckExact(call.args[0]) || !PyUnicode_Check(call.args[1])) {
+    return recorder.call_plainly(a, call, "an attribute of a module that is not modelled");
+  }
+  return recorder.get_attribute(a, call.args[0], call.args[1]);
+}
+
 // Once stock's compiler is loaded, it notes every module that is created, for its own use only: for
 // a module that a replay creates it does not matter.
 PyObject* unseen(Recorder& recorder, Activation&, const Call& call) {
@@ -115,6 +123,8 @@ ModelTable torch_models() {
       {"torch._C._len_torch_function_stack", state},
       {"torch._C._functorch.peek_interpreter_stack", state},
       {"torch._C._functorch.maybe_current_level", state},
+      {"torch._C._are_functorch_transforms_active", state},
+      {"types.ModuleType.__getattribute__", module_getattribute},
       {"torch.are_deterministic_algorithms_enabled", state},
       {"torch._C._get_deterministic_algorithms", state},
       {"torch._C._has_torch_function", has_torch_function},

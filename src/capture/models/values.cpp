@@ -18,7 +18,7 @@ void add_all(ModelTable& table, const char* owner, std::initializer_list<const c
 ModelTable value_models() {
   ModelTable table;
   add_all(table, "builtins",
-          {"abs", "divmod", "pow", "ord", "chr", "hex", "oct", "bin", "round", "ascii"});
+          {"divmod", "pow", "ord", "chr", "hex", "oct", "bin", "round", "ascii"});
   add_all(table, "math",
           {"acos",  "acosh", "asin",      "asinh", "atan",   "atan2",     "atanh",    "cbrt",
            "ceil",  "comb",  "copysign",  "cos",   "cosh",   "degrees",   "dist",     "erf",
