@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <unordered_set>
@@ -27,6 +28,7 @@ using torch::autograd::variable_list;
 struct TangentShape {
   std::vector<std::int64_t> sizes;
   std::vector<std::int64_t> strides;
+  at::TensorOptions options;
 };
 
 // The backward graph: compiled with the forward graph, or when it is first called.
@@ -81,6 +83,8 @@ struct CompiledHalves::State {
   std::unique_ptr<const BackwardGraph> backward;
   std::uint64_t saved_bytes = 0;
   std::vector<TangentShape> tangents;
+  /// By primal: the tangents that its gradient is computed from.
+  std::vector<std::vector<std::size_t>> tangents_of_gradient;
   /// Forward outputs that must be copied: they are an input, or another output once more.
   std::vector<bool> must_copy;
   std::vector<bool> is_differentiable;
@@ -113,7 +117,11 @@ struct RefuseDoubleBackward : torch::autograd::Function<RefuseDoubleBackward> {
   }
 };
 
+// No gradient flows in at a result that the caller did not use.
 Tensor with_strides(const Tensor& tensor, const TangentShape& shape) {
+  if (!tensor.defined()) {
+    return at::empty_strided(shape.sizes, shape.strides, shape.options).zero_();
+  }
   if (tensor.strides() == shape.strides) return tensor;
   return at::empty_strided(shape.sizes, shape.strides, tensor.options()).copy_(tensor);
 }
@@ -167,6 +175,7 @@ struct RunCompiled : torch::autograd::Function<RunCompiled> {
     }
     context->save_for_backward(std::move(tensors));
     if (!constant.empty()) context->mark_non_differentiable(constant);
+    context->set_materialize_grads(false);
     context->saved_data["saved"] = c10::IValue::make_capsule(std::move(saved));
     return outputs;
   }
@@ -192,16 +201,28 @@ struct RunCompiled : torch::autograd::Function<RunCompiled> {
       }
       Values found;
       state.backward->call(inputs, found);
-      for (const c10::IValue& gradient : found) results.push_back(tensor_or_none(gradient));
+      for (std::size_t i = 0; i < found.size(); ++i) {
+        results.push_back(flows_in(state, i, gradients) ? tensor_or_none(found[i]) : Tensor());
+      }
     }
     if (c10::GradMode::is_enabled()) refuse_double_backward(results, dependencies, gradients);
     return results;
   }
 
  private:
+  // As in eager, a primal that only unused results depend on has no gradient, rather than zeros: an
+  // optimizer leaves it alone.
+  static bool flows_in(const State& state, std::size_t primal, const variable_list& gradients) {
+    const std::vector<std::size_t>& tangents = state.tangents_of_gradient[primal];
+    return tangents.empty() || std::ranges::any_of(tangents, [&](std::size_t tangent) {
+             return gradients[state.joint.tangents[tangent]].defined();
+           });
+  }
+
   static void refuse_double_backward(variable_list& results, variable_list dependencies,
                                      const variable_list& gradients) {
-    dependencies.insert(dependencies.end(), gradients.begin(), gradients.end());
+    std::ranges::copy_if(gradients, std::back_inserter(dependencies),
+                         [](const Tensor& gradient) { return gradient.defined(); });
     variable_list defined;
     for (const Tensor& result : results) {
       if (result.defined()) defined.push_back(result);
@@ -241,7 +262,31 @@ void describe_tangents(State& state) {
     if (node->meta.role != graph::InputRole::tangent) continue;
     const graph::TensorMeta* meta = node->meta.value.tensor();
     internal_check(meta != nullptr, "a tangent is a tensor");
-    state.tangents.push_back({constants(meta->sizes), constants(meta->strides)});
+    state.tangents.push_back({constants(meta->sizes), constants(meta->strides),
+                              at::TensorOptions(meta->device).dtype(meta->dtype)});
+  }
+}
+
+void find_tangents_of_gradients(State& state) {
+  const auto& results = state.joint.graph->output()->args()[0].items();
+  state.tangents_of_gradient.resize(state.joint.primals.size());
+  std::size_t tangent = 0;
+  for (const graph::Node* node : state.joint.graph->placeholders()) {
+    if (node->meta.role != graph::InputRole::tangent) continue;
+    std::unordered_set<const graph::Node*> reached = {node};
+    std::vector<const graph::Node*> waiting = {node};
+    while (!waiting.empty()) {
+      const graph::Node* next = waiting.back();
+      waiting.pop_back();
+      for (const graph::Node* user : next->users()) {
+        if (reached.insert(user).second) waiting.push_back(user);
+      }
+    }
+    for (std::size_t i = 0; i < state.joint.primals.size(); ++i) {
+      const graph::Node* gradient = results[state.joint.forward_outputs + i].node();
+      if (reached.contains(gradient)) state.tangents_of_gradient[i].push_back(tangent);
+    }
+    ++tangent;
   }
 }
 
@@ -361,6 +406,7 @@ CompiledHalves::CompiledHalves(JointGraph joint, const std::vector<Tensor>& inpu
         options.compiler, request_for(options, state->backward_graph, Role::backward, {}),
         options.lazy_backward);
     describe_tangents(*state);
+    find_tangents_of_gradients(*state);
     find_saved_changed(*state, halves.saved);
   } else {
     state->forward_graph = traced.graph->clone();

@@ -34,6 +34,12 @@ Ref find_by_name(std::string_view name) {
         const Ref key = Ref::steal(PyUnicode_InternFromString(part.c_str()));
         in_type = _PyType_Lookup(reinterpret_cast<PyTypeObject*>(found.get()), key.get());
         if (in_type != nullptr && Py_TYPE(in_type) == &PyStaticMethod_Type) in_type = nullptr;
+        if (in_type != nullptr && Py_TYPE(in_type) == &PyClassMethod_Type) {
+          // What is called, with its class first.
+          found = Ref::steal(PyObject_GetAttrString(in_type, "__func__"));
+          start = dot + 1;
+          continue;
+        }
       }
       found = in_type != nullptr ? Ref::borrow(in_type)
                                  : Ref::steal(PyObject_GetAttrString(found.get(), part.c_str()));

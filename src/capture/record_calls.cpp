@@ -537,6 +537,7 @@ PyObject* Recorder::import_name(Activation& a, PyObject* name, Operand from_list
       return nullptr;
     }
   }
+  const SuspendScope suspended(*this);  // a package's submodules are looked for in Python
   PyObject* module = Operations::import_name(a, name, from_list, level);
   if (is_recording() && module != nullptr) is_constant(module);
   return module;

@@ -334,6 +334,23 @@ PyObject* Recorder::call_method(Activation& a, PyObject* object, const char* nam
   return call_object(a, {function, all.data() + 1, all.size() - 1, nullptr});
 }
 
+bool Recorder::know_distinct(PyObject* object, PyObject* set) {
+  constexpr Py_ssize_t kMost = 256;  // guards grow with the square of a loop's tensors
+  if (PySet_GET_SIZE(set) > kMost) return false;
+  const Tracked* one = tracked_.find(object);
+  PyObject* member = nullptr;
+  Py_ssize_t position = 0;
+  Py_hash_t hash = 0;
+  while (_PySet_NextEntry(set, &position, &member, &hash) != 0) {
+    const Tracked* other = tracked_.find(member);
+    if (member == object || other == nullptr || Py_TYPE(member) != Py_TYPE(object)) continue;
+    if (one->source != nullptr && other->source != nullptr) {
+      distinct_.emplace_back(one->source, other->source);
+    }
+  }
+  return true;
+}
+
 PyObject* Recorder::contains(Activation& a, Operand item, Operand container, bool invert) {
   if (!is_recording()) return Operations::contains(a, item, container, invert);
   read(item);
@@ -365,6 +382,11 @@ PyObject* Recorder::contains(Activation& a, Operand item, Operand container, boo
       read_item(dict, item.object);
       return Operations::contains(a, item, container, invert);
     }
+  }
+  if (PyAnySet_Check(object) && is_plain_tensor(item.object) && know_contents(object)) {
+    if (!know_distinct(item.object, object)) return plainly("`in` on a set of too many tensors");
+    const SuspendScope suspended(*this);  // Tensor.__hash__ is by identity
+    return Operations::contains(a, item, container, invert);
   }
   if ((is_sequence(object) || PyAnySet_Check(object) || Py_TYPE(object) == &PyRange_Type ||
        PyDict_Check(object)) &&

@@ -297,6 +297,8 @@ class Recorder final : public Operations {
   std::size_t unexplained() const { return watch_.count() - expected_operators_; }
   PyObject* watched(Activation& a, std::size_t before, PyObject* result);
   bool is_known_key(PyObject* key);
+  /// Guards that the object is none of the others in the set. False: too many.
+  bool know_distinct(PyObject* object, PyObject* set);
   bool is_python_method(PyObject* object, const char* name);
   PyObject* call_method(Activation& a, PyObject* object, const char* name,
                         std::initializer_list<PyObject*> args);

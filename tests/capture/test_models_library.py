@@ -219,3 +219,110 @@ def test_operator_whose_gradient_is_written_in_python(backend: str) -> None:
                 function(leaf, torch.tensor(ends)).backward()
                 gradients.append(leaf.grad)
             assert torch.equal(*gradients)
+
+
+class Doubled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, scale):
+        ctx.save_for_backward(x)
+        ctx.scale = scale
+        return x * scale + ctx.needs_input_grad[0]
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (x,) = ctx.saved_tensors
+        return gradient * ctx.scale * 2 + x, None
+
+
+class Changed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        x.add_(1)
+        ctx.mark_dirty(x)
+        return x, y
+
+
+@program(backward=False, graphs=1, breaks=0)
+def test_autograd_function_without_gradients():
+    @torch.no_grad()
+    def forward(x, scale):
+        return Doubled.apply(x, scale) + 1, Changed.apply(x.clone(), x)
+
+    yield forward
+    yield call(data(2, 3), 2)
+    yield call(data(2, 3, grad=True), 2)
+    yield call(data(4, 3), 3)
+
+
+@program
+def test_autograd_function_with_gradients():
+    def forward(x, scale):
+        return Doubled.apply(x * 2, scale) + 1
+
+    yield forward
+    yield call(data(2, 3, grad=True), 2)
+    yield call(data(2, 3, grad=True), 2)
+    yield call(data(2, 3), 3)
+
+
+@program
+def test_dtype_of_the_first_parameter():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.ModuleList([nn.Linear(3, 3) for _ in range(3)])
+
+        def forward(self, x):
+            dtype = next(p.dtype for p in self.parameters() if p.is_floating_point())
+            return x.to(dtype) * sum(p.numel() for p in self.parameters())
+
+    net = Net()
+    yield net
+    yield call(data(2, 3))
+    yield call(data(2, 3))
+    net.layers[2].weight = net.layers[0].weight  # now counted once
+    yield call(data(2, 3))
+    net.layers[1] = net.layers[0]
+    yield call(data(2, 3))
+
+
+@program(call(data(2, 3)), call(data(2, 3)), call(data(5, 3)), graphs=1, breaks=0)
+def test_import_from_a_package(x):
+    from torch.nn import utils
+
+    return x + 1, utils
+
+
+@program
+def test_result_that_is_not_used_has_no_gradient():
+    """Parameters behind it have none either, rather than zeros, which an optimizer would use."""
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.used = nn.Linear(3, 3)
+            self.unused = nn.Linear(3, 3)
+
+        def forward(self, x):
+            y = self.used(x)
+            return {"loss": y.sum(), "pooled": [self.unused(y).detach().sum(), self.unused(y)]}
+
+    class Trained(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = Net()
+
+        def forward(self, x):
+            return self.net(x)
+
+    net = Trained()
+    optimizer = torch.optim.AdamW(net.parameters(), lr=0.1)
+    compiled = yield net
+    for _ in range(3):
+        x = data(2, 3)
+        optimizer.zero_grad()
+        compiled(x)["loss"].backward()
+        optimizer.step()
+    yield call(data(2, 3))
+    yield call(data(2, 3))
+    yield call(data(2, 3))

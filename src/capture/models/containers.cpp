@@ -58,6 +58,12 @@ PyObject* changes_contents(Recorder& recorder, Activation& a, const Call& call) 
   return result == nullptr ? nullptr : recorder.made(a, result, "a method");
 }
 
+PyObject* set_add(Recorder& recorder, Activation& a, const Call& call) {
+  if (call.count != 2 || !is_plain_tensor(call.args[1])) return changes_contents(recorder, a, call);
+  const SuspendScope suspended(recorder);  // Tensor.__hash__ is by identity
+  return changes_contents(recorder, a, call);
+}
+
 // Methods that only read the contents.
 PyObject* reads_contents(Recorder& recorder, Activation& a, const Call& call) {
   for (std::size_t i = 0; i < call.count; ++i) {
@@ -331,7 +337,7 @@ ModelTable container_models() {
       {"collections.OrderedDict.keys", dict_view},
       {"collections.OrderedDict.values", dict_view},
       {"collections.OrderedDict.move_to_end", changes_contents},
-      {"builtins.set.add", changes_contents},
+      {"builtins.set.add", set_add},
       {"builtins.set.discard", changes_contents},
       {"builtins.set.remove", changes_contents},
       {"builtins.set.update", changes_contents},
