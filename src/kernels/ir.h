@@ -7,14 +7,15 @@
 /// is a `TensorRef` with other strides, and whoever reads it computes another index.
 #pragma once
 
+#include <ATen/core/ivalue.h>
 #include <c10/core/Scalar.h>
 #include <c10/core/ScalarType.h>
 #include <c10/util/SmallVector.h>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
@@ -32,10 +33,10 @@ inline constexpr ValueId kNoValue = std::numeric_limits<ValueId>::max();
 /// Memory that steps read and write.
 struct Buffer {
   enum class Kind : std::uint8_t {
-    input,         ///< A placeholder. Its pointer is the tensor's data_ptr(), so offsets count from there.
+    input,  ///< A placeholder. Its pointer is the tensor's data_ptr(), so offsets count from there.
     intermediate,  ///< Written by a step; the memory plan gives it a place.
     result,        ///< Made by an extern call that allocates its own results.
-    scratch,       ///< One row of values inside one kernel, made by fusion; indexed by inner loops only.
+    scratch,  ///< One row of values inside one kernel, made by fusion; indexed by inner loops only.
   };
   Kind kind = Kind::intermediate;
   std::string name;  ///< The node's name, or `buf3`.
@@ -74,9 +75,10 @@ struct Condition {
   std::int64_t upper = 0;
 };
 
-/// What an instruction computes. Operands have the instruction's own dtype unless it says otherwise:
-/// a lowering inserts casts, so that later stages need not know ATen's rules of promotion. `half` and
-/// `bfloat16` values are only loaded, stored and cast; arithmetic is in float.
+/// What an instruction computes. Operands have the instruction's own dtype unless it says
+/// otherwise: a lowering inserts casts, so that later stages need not know ATen's rules of
+/// promotion. `half` and `bfloat16` values are only loaded, stored and cast; arithmetic is in
+/// float.
 enum class Op : std::uint8_t {
   // Memory. `load` gives `otherwise` (operand 0) where `conditions` do not all hold, and then does
   // not touch memory. `load_indirect` adds operand 0 (int64, in elements, checked before) to the
@@ -85,7 +87,8 @@ enum class Op : std::uint8_t {
   load_indirect,
   store,           ///< Operand 0 is the value, of the buffer's dtype.
   store_indirect,  ///< Operand 1 (int64, elements) is added to the index.
-  /// Adds operand 0 to what is there, at the index plus operand 1. Kernels that have it run serially,
+  /// Adds operand 0 to what is there, at the index plus operand 1. Kernels that have it run
+  /// serially,
   /// in eager's order.
   add_indirect,
   // Values without operands.
@@ -95,49 +98,114 @@ enum class Op : std::uint8_t {
   // Unary; the result has the operand's dtype unless noted.
   cast,     ///< To `dtype`, by ATen's rules: float to integer truncates, to bool is `!= 0`.
   bitcast,  ///< The same bits as another dtype of the same width.
-  neg, abs, sign, reciprocal, sqrt, rsqrt, square,
-  exp, exp2, expm1, log, log2, log10, log1p,
-  sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, asinh, acosh, atanh,
-  erf, erfc, erfinv, lgamma, digamma, sigmoid,
-  floor, ceil, round, trunc, frac,
-  isnan, isinf, isfinite, signbit,  ///< Operand floating point, result bool.
-  logical_not,                      ///< bool to bool.
+  neg,
+  abs,
+  sign,
+  reciprocal,
+  sqrt,
+  rsqrt,
+  square,
+  exp,
+  exp2,
+  expm1,
+  log,
+  log2,
+  log10,
+  log1p,
+  sin,
+  cos,
+  tan,
+  asin,
+  acos,
+  atan,
+  sinh,
+  cosh,
+  tanh,
+  asinh,
+  acosh,
+  atanh,
+  erf,
+  erfc,
+  erfinv,
+  lgamma,
+  digamma,
+  sigmoid,
+  floor,
+  ceil,
+  round,
+  trunc,
+  frac,
+  isnan,
+  isinf,
+  isfinite,
+  signbit,      ///< Operand floating point, result bool.
+  logical_not,  ///< bool to bool.
   bitwise_not,
   // Binary.
-  add, sub, mul,
+  add,
+  sub,
+  mul,
   div,        ///< Floating point only.
   div_floor,  ///< ATen's floor division; integers too (division by zero raises: see `check`).
   div_trunc,
   remainder,  ///< Python's sign.
   fmod,       ///< C's sign.
-  maximum, minimum,  ///< NaN if either is.
-  fmax, fmin,        ///< The other one if one is NaN.
-  pow, atan2, hypot, copysign, nextafter,
-  bitwise_and, bitwise_or, bitwise_xor, shift_left, shift_right,
-  eq, ne, lt, le, gt, ge,  ///< Operands of one dtype, result bool.
+  maximum,
+  minimum,  ///< NaN if either is.
+  fmax,
+  fmin,  ///< The other one if one is NaN.
+  pow,
+  atan2,
+  hypot,
+  copysign,
+  nextafter,
+  bitwise_and,
+  bitwise_or,
+  bitwise_xor,
+  shift_left,
+  shift_right,
+  eq,
+  ne,
+  lt,
+  le,
+  gt,
+  ge,  ///< Operands of one dtype, result bool.
   // Ternary.
   where,  ///< Operand 0 bool.
   fma,    ///< a * b + c, rounded once: only where ATen does that.
   // Reductions, over the inner loops of the pass they stand in. `axis` in eager's order.
-  reduce_sum, reduce_prod, reduce_max, reduce_min, reduce_any, reduce_all, reduce_xor,
+  reduce_sum,
+  reduce_prod,
+  reduce_max,
+  reduce_min,
+  reduce_any,
+  reduce_all,
+  reduce_xor,
   /// Index (int64) of the first largest or smallest operand 0 (NaN counts as extreme); operand 1 is
   /// the int64 position that is compared for "first" and returned.
-  reduce_argmax, reduce_argmin,
+  reduce_argmax,
+  reduce_argmin,
   /// Inclusive scan along the last inner loop; the value at each point of that loop (inner level).
-  scan_sum, scan_prod, scan_max, scan_min,
-  /// Raises "index out of range" unless operand 0 (bool) holds at every point; `message` is the text.
+  scan_sum,
+  scan_prod,
+  scan_max,
+  scan_min,
+  /// Raises "index out of range" unless operand 0 (bool) holds at every point; `message` is the
+  /// text.
   check,
 };
+
+const char* to_string(Op op);
 
 struct Instruction {
   Op op = Op::constant;
   c10::ScalarType dtype = c10::ScalarType::Float;  ///< Of the result; of a store, the buffer's.
   c10::SmallVector<ValueId, 3> operands;
-  BufferId buffer = 0;                     ///< Of loads and stores.
-  Index index;                             ///< Of loads, stores and `index`.
-  std::vector<Condition> conditions;       ///< Of `load` and `condition`.
-  c10::Scalar constant;                    ///< Of `constant`.
-  std::string message;                     ///< Of `check`.
+  BufferId buffer = 0;                ///< Of loads and stores.
+  Index index;                        ///< Of loads, stores and `index`.
+  std::vector<Condition> conditions;  ///< Of `load` and `condition`.
+  c10::Scalar constant;               ///< Of `constant`.
+  std::string message;                ///< Of `check`.
 };
 
 /// A part of a kernel that runs once per point of the outer loops: its body at every point of the
@@ -149,8 +217,8 @@ struct Pass {
   std::vector<Instruction> body;
 };
 
-/// Loops around scalar instructions. Points of the outer loops are independent of each other (unless
-/// there is an `add_indirect`), so that any range of them can run in another thread.
+/// Loops around scalar instructions. Points of the outer loops are independent of each other
+/// (unless there is an `add_indirect`), so that any range of them can run in another thread.
 struct Kernel {
   std::string name;  ///< Made of the operators in it: `fused_add_relu_3`.
   Sizes outer;
@@ -161,11 +229,12 @@ struct Kernel {
   /// Which loop is made of vectors.
   enum class Vectorize : std::uint8_t {
     none,
-    inner,  ///< The last inner loop of each pass that has one (or, without any, the last outer loop).
+    inner,  ///< The last inner loop of each pass that has one (or, without any, the last outer
+            ///< loop).
     outer,  ///< The last outer loop: each lane is another point, inner loops run one by one.
   };
   Vectorize vectorize = Vectorize::none;
-  bool is_parallel = false;     ///< Worth more than one thread.
+  bool is_parallel = false;  ///< Worth more than one thread.
 };
 
 /// One call of an ATen operator (or of whatever the aten room can run) on tensors.
