@@ -315,10 +315,7 @@ PyObject* Recorder::type_attribute(Activation& a, PyObject* type, PyObject* name
     PyTypeObject* kind = Py_TYPE(found);
     if (kind->tp_descr_get == nullptr) {
       // A plain value in a class.
-      if (!is_scalar(found) && tracked_.find(found) == nullptr) {
-        Tracked& tracked = tracked_.add(found, Tracked::Kind::source);
-        tracked.source = sources_.constant(found);
-      }
+      found_fixed(found);
       return Py_NewRef(found);
     }
     if (PyFunction_Check(found) || kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type ||
@@ -369,11 +366,7 @@ PyObject* Recorder::type_attribute(Activation& a, PyObject* type, PyObject* name
   }
   // Members of an Enum are found by its metaclass; they do not change.
   if (Py_TYPE(result) == owner) {
-    if (tracked_.find(result) == nullptr) {
-      Tracked& tracked = tracked_.add(result, Tracked::Kind::constant);
-      tracked.source = sources_.constant(result);
-      tracked.is_touched = true;
-    }
+    is_constant(result);
     return result;
   }
   return made(a, result, "an attribute of a class");
@@ -462,10 +455,7 @@ PyObject* Recorder::bind_found(Activation& a, PyObject* found, PyObject* object,
     }
     return bind_descriptor(a, found, object, type, name);
   }
-  if (!is_scalar(found) && tracked_.find(found) == nullptr) {
-    Tracked& tracked = tracked_.add(found, Tracked::Kind::source);
-    tracked.source = sources_.constant(found);
-  }
+  found_fixed(found);
   return Py_NewRef(found);
 }
 

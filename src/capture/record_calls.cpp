@@ -260,13 +260,9 @@ PyObject* Recorder::call_function(Activation& a, const Call& call, Source* const
         Ref::steal(PyTuple_Pack(4, function->func_code, or_none(function->func_defaults),
                                 or_none(function->func_kwdefaults), function->func_globals));
     // The defaults are these very objects as long as the tuple is.
-    const auto fixed = [&](PyObject* value) {
-      if (is_scalar(value) || tracked_.find(value) != nullptr) return;
-      tracked_.add(value, Tracked::Kind::source).source = sources_.constant(value);
-    };
     if (function->func_defaults != nullptr) {
       for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(function->func_defaults); ++i) {
-        fixed(PyTuple_GET_ITEM(function->func_defaults, i));
+        found_fixed(PyTuple_GET_ITEM(function->func_defaults, i));
       }
     }
     if (function->func_kwdefaults != nullptr) {

@@ -244,10 +244,18 @@ graph::StackTrace Recorder::user_stack() const {
 // ---- Tracking ----
 
 void Recorder::is_constant(PyObject* object) {
-  if (is_scalar(object) || tracked_.find(object) != nullptr) return;
+  if (is_scalar(object)) return;
+  if (tracked_.find(object) != nullptr) {
+    guard_identity(object);  // it also came from a source, which may hold another object next time
+    return;
+  }
   Tracked& tracked = tracked_.add(object, Tracked::Kind::constant);
   tracked.source = sources_.constant(object);
   tracked.is_touched = true;
+}
+
+void Recorder::found_fixed(PyObject* object) {
+  if (!is_scalar(object)) arrived(object, sources_.constant(object));
 }
 
 void Recorder::guard_identity(PyObject* object) {

@@ -81,6 +81,10 @@ class Recorder final : public Operations {
   bool arrived(PyObject* object, Source* source);
   /// The object is guarded, or otherwise sure, to be this very one.
   void is_constant(PyObject* object);
+  /// The object was found where it cannot change while the segment's guards hold: in a class, or
+  /// among a function's defaults. Where it is also known from elsewhere, that must stay the same
+  /// one.
+  void found_fixed(PyObject* object);
   /// From now on the object at its source must be this very one.
   void guard_identity(PyObject* object);
   /// A new object of a builtin type whose contents are all known. False if it is not that.
