@@ -73,7 +73,7 @@ const std::vector<MathCase>& math_cases() {
       {Op::acos, std::acos, -1, 1, 2, true},         {Op::atan, std::atan, -100, 100, 2, true},
       {Op::sinh, std::sinh, -80, 80, 2, true},       {Op::cosh, std::cosh, -80, 80, 2, true},
       {Op::asinh, std::asinh, -1e10, 1e10, 2, true}, {Op::acosh, std::acosh, 1, 1e10, 2, true},
-      {Op::atanh, std::atanh, -1, 1, 2, true},       {Op::erfc, std::erfc, -5, 9, 2, true},
+      {Op::atanh, std::atanh, -1, 1, 2, true},       {Op::erfc, std::erfc, -5, 9, 3, true},
       {Op::sqrt, std::sqrt, 0, 1e30, 0.5},
   };
   return cases;

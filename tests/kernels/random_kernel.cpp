@@ -40,7 +40,9 @@ class RandomKernel {
     kernel_.name = "random_" + std::to_string(program_.steps.size());
     kernel_.vectorize = options_.vectorize;
     const int rank = pick(0, 3);
-    for (int k = 0; k < rank; ++k) kernel_.outer.push_back(k + 1 == rank ? size() : pick(1, 4));
+    for (int k = 0; k < rank; ++k) {
+      kernel_.outer.push_back(k + 1 == rank || chance(25) ? size() : pick(1, 4));
+    }
     const int passes = pick(0, 2) == 0 ? 1 : pick(1, 3);
     for (int k = 0; k < passes; ++k) make_pass(k + 1 == passes);
     return std::move(kernel_);

@@ -75,8 +75,19 @@ void KernelEmitter::store_vector(BufferId buffer, const std::string& address, st
        ", " + std::to_string(stride) + ", " + value + count + ");");
 }
 
+std::string KernelEmitter::tile_name(ValueId id) const { return "tile_" + std::to_string(id); }
+
 void KernelEmitter::emit_load(ValueId id, const Context& context) {
   const Instruction& found = instruction(id);
+  if (analysis_.values[id].is_tiled) {
+    const std::string i = variable_name(static_cast<std::size_t>(analysis_.tile_variable));
+    return define(id, context, [&](int, int lanes) {
+      return loaded(id,
+                    vector_function(prelude_, "load", memory_name(found.dtype), lanes) + "(" +
+                        tile_name(id) + " + (" + i + " - strip) * " + std::to_string(lanes) + ")",
+                    lanes);
+    });
+  }
   const bool in_columns =
       is_scratch(found.buffer) && analysis_.mode == KernelAnalysis::Mode::columns;
   const std::int64_t stride =

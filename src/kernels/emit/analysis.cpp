@@ -69,7 +69,9 @@ class KernelAnalyzer {
       }
       analysis_.weight += instruction_weight(value.instruction->op);
     }
+    find_positions();
     choose_lanes(target);
+    choose_tiles(has_inner);
     return std::move(analysis_);
   }
 
@@ -179,17 +181,86 @@ class KernelAnalyzer {
     return width;
   }
 
+  // Whether the values of an index grow from one point of the pass to the next, and are short.
+  bool grows(const Index& index, const Pass& pass) const {
+    const std::size_t outer = kernel_.outer.size();
+    std::int64_t reach = 0;
+    for (std::size_t k = pass.inner.size(); k-- > 0;) {
+      const std::int64_t step = index.coefficient(outer + k);
+      if (step <= reach) return false;
+      reach += step * (pass.inner[k] - 1);
+    }
+    std::int64_t largest = reach + std::max<std::int64_t>(index.offset, 0);
+    for (std::size_t k = 0; k < outer; ++k) {
+      if (index.coefficient(k) < 0) return false;
+      largest += index.coefficient(k) * (kernel_.outer[k] - 1);
+    }
+    return index.offset >= 0 && largest < (1 << 30);
+  }
+
+  void find_positions() {
+    for (auto& value : analysis_.values) {
+      const Pass& pass = kernel_.passes[static_cast<std::size_t>(value.pass)];
+      value.is_position = value.instruction->op == Op::index && !pass.inner.empty() &&
+                          grows(value.instruction->index, pass);
+    }
+    for (const auto& value : analysis_.values) {
+      const bool is_arg =
+          value.instruction->op == Op::reduce_argmax || value.instruction->op == Op::reduce_argmin;
+      for (std::size_t k = 0; k < value.instruction->operands.size(); ++k) {
+        const ValueId operand = value.instruction->operands[k];
+        if (operand == kNoValue ||
+            (is_arg && k == 1 && analysis_.values[operand].pass == value.pass)) {
+          continue;
+        }
+        analysis_.values[operand].is_position = false;
+      }
+    }
+  }
+
+  // Tiles pay where a pointwise kernel reads along one loop and writes along another.
+  void choose_tiles(bool has_inner) {
+    if (analysis_.mode != KernelAnalysis::Mode::columns || has_inner || analysis_.is_serial) return;
+    const std::size_t outer = kernel_.outer.size();
+    if (outer < 2 || kernel_.outer.back() < analysis_.lanes) return;
+    for (auto& value : analysis_.values) {
+      const Instruction& instruction = *value.instruction;
+      if (instruction.op != Op::load || !instruction.conditions.empty() ||
+          analysis_.is_stored[instruction.buffer] || is_scratch_[instruction.buffer] ||
+          instruction.index.coefficient(outer - 1) <= 1) {
+        continue;
+      }
+      for (std::size_t k = 0; k + 1 < outer; ++k) {
+        const bool fits =
+            instruction.index.coefficient(k) == 1 && kernel_.outer[k] >= analysis_.lanes &&
+            (analysis_.tile_variable < 0 || analysis_.tile_variable == static_cast<int>(k));
+        if (!fits) continue;
+        analysis_.tile_variable = static_cast<int>(k);
+        value.is_tiled = true;
+      }
+    }
+    if (analysis_.tile_variable >= 0) analysis_.copies = 1;
+  }
+
   void choose_lanes(const Target& target) {
     int widest = 0;
     for (const Entry& value : analysis_.values) {
       const Op op = value.instruction->op;
       if (is_reduction(op) && value.instruction->dtype != c10::ScalarType::Bool &&
           is_vector_pass(analysis_, kernel_.passes[static_cast<std::size_t>(value.pass)])) {
-        widest = std::max(widest, byte_width(value.instruction->dtype));
+        const bool is_short = value.instruction->operands.size() > 1 &&
+                              analysis_.values[value.instruction->operands[1]].is_position;
+        widest = std::max(widest, is_short ? 4 : byte_width(value.instruction->dtype));
       }
       if (op == Op::check || !value.is_varying) continue;
       const bool is_bool = value.instruction->dtype == c10::ScalarType::Bool;
-      widest = std::max(widest, is_bool ? value.mask_width : byte_width(value.instruction->dtype));
+      const bool is_arg = op == Op::reduce_argmax || op == Op::reduce_argmin;
+      const bool is_short =
+          value.is_position ||
+          (is_arg && analysis_.values[value.instruction->operands[1]].is_position);
+      widest = std::max(widest, is_bool    ? value.mask_width
+                                : is_short ? 4
+                                           : byte_width(value.instruction->dtype));
       if (!value.instruction->conditions.empty()) widest = std::max(widest, 4);
     }
     if (widest == 0) analysis_.mode = KernelAnalysis::Mode::scalar;

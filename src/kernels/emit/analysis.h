@@ -27,11 +27,18 @@ struct KernelAnalysis {
     Level level = 0;          ///< The loop it stands in: the innermost that it depends on.
     bool is_varying = false;  ///< It differs between lanes.
     int mask_width = 0;       ///< Of a varying bool: bytes per lane.
+    /// Of an index: it only serves as the position of an argmax or argmin, fits into an i32 and
+    /// grows from point to point.
+    bool is_position = false;
+    bool is_tiled = false;  ///< Of a load: it reads from a transposed tile.
   };
 
   Mode mode = Mode::scalar;
   int lanes = 1;   ///< Of one vector.
   int copies = 1;  ///< How many vectors of columns are computed side by side.
+  /// The row loop that is cut into tiles together with the columns, or -1: some loads are
+  /// contiguous along it and not along the columns.
+  int tile_variable = -1;
   bool is_serial = false;
   int weight = 0;                   ///< About how many machine instructions a point takes.
   std::vector<Instruction> values;  ///< By ValueId.

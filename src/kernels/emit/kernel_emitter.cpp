@@ -169,6 +169,7 @@ std::string KernelEmitter::value_type(ValueId id, int lanes) {
   if (lanes > 1 && dtype == c10::ScalarType::Bool) {
     return prelude_.type("i" + std::to_string(8 * analysis_.values[id].mask_width), lanes);
   }
+  if (lanes > 1 && analysis_.values[id].is_position) return prelude_.type("i32", lanes);
   return prelude_.type(element_name(dtype), lanes);
 }
 
@@ -217,6 +218,10 @@ std::string KernelEmitter::expression(ValueId id, const Context& context, int co
       const std::string start = affine(found.index, context, copy);
       if (lanes == 1) return start;
       const auto stride = found.index.coefficient(static_cast<std::size_t>(context.variable));
+      if (analysis_.values[id].is_position) {
+        return splat(prelude_, "i32", lanes, "(i32)(" + start + ")") + " + " +
+               std::to_string(stride) + " * " + iota(prelude_, "i32", lanes);
+      }
       return splat(prelude_, "i64", lanes, start) + " + " + std::to_string(stride) + "L * " +
              iota(prelude_, "i64", lanes);
     }

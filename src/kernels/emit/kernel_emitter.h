@@ -82,6 +82,7 @@ class KernelEmitter {
                           const Context& context);
   void store_vector(BufferId buffer, const std::string& address, std::int64_t stride,
                     const std::string& value, const Context& context);
+  std::string tile_name(ValueId id) const;
   bool is_scratch(BufferId buffer) const;
   std::int64_t scratch_elements(BufferId buffer) const;
 
@@ -105,11 +106,13 @@ class KernelEmitter {
   /// A function that combines the lanes of a vector.
   std::string fold(Op step, const std::string& element, int lanes);
   /// A function that tells whether a value and its position are to replace the best so far.
-  std::string better(Op op, const std::string& element, int lanes);
+  std::string better(Op op, const std::string& element, const std::string& position, int lanes);
+  std::string position_element(ValueId id, int lanes) const;
 
   // loops.cpp
   void emit_declarations(const std::vector<BufferId>& buffers);
   void emit_rows();
+  void emit_tiles();
   void emit_columns(const std::string& first, const std::string& last);
   void emit_point(const Context& context);
   void emit_pass(int pass, const Context& context);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "kernels/emit/kernel_emitter.h"
+#include "kernels/emit/vectors.h"
 
 namespace assay::kernels {
 
@@ -21,14 +22,22 @@ EmittedKernel KernelEmitter::emit(std::string& code) {
   for (const BufferId buffer : analysis_.buffers) {
     if (!is_scratch(buffer)) result.buffers.push_back(buffer);
   }
-  std::int64_t rows = 1;
-  for (std::size_t k = 0; k + 1 < kernel_.outer.size(); ++k) rows *= kernel_.outer[k];
-  result.work_units = rows * ((columns() + column_block() - 1) / column_block());
+  result.work_units =
+      analysis_.tile_variable >= 0 ? 1 : (columns() + column_block() - 1) / column_block();
+  for (std::size_t k = 0; k + 1 < kernel_.outer.size(); ++k) {
+    const bool is_tiled = static_cast<int>(k) == analysis_.tile_variable;
+    result.work_units *=
+        is_tiled ? (kernel_.outer[k] + analysis_.lanes - 1) / analysis_.lanes : kernel_.outer[k];
+  }
 
   emit_comment();
   open("extern \"C\" int " + symbol_ + "(void* const* buffers, long begin, long end) {");
   emit_declarations(result.buffers);
-  emit_rows();
+  if (analysis_.tile_variable >= 0) {
+    emit_tiles();
+  } else {
+    emit_rows();
+  }
   line("return 0;");
   close();
   code += code_;
@@ -100,6 +109,72 @@ void KernelEmitter::emit_rows() {
   line("unit = stop;");
   emit_row_level();
   emit_columns("first", "last");
+  close();
+}
+
+// A unit is a strip of as many rows as a vector has lanes. Along it go tiles: what is contiguous
+// along the rows is transposed once per tile, and read from there row by row.
+void KernelEmitter::emit_tiles() {
+  const std::size_t outer = kernel_.outer.size();
+  const auto tile = static_cast<std::size_t>(analysis_.tile_variable);
+  const int lanes = analysis_.lanes;
+  const std::string width = number(lanes);
+  const std::string i = variable_name(tile);
+  const std::string j = variable_name(outer - 1);
+  const std::int64_t rows = kernel_.outer[tile];
+  open("for (long unit = begin; unit < end; ++unit) {");
+  std::int64_t below = 1;
+  for (std::size_t k = outer - 1; k-- > 0;) {
+    const std::int64_t size = k == tile ? (rows + lanes - 1) / lanes : kernel_.outer[k];
+    std::string text = below == 1 ? "unit" : "unit / " + number(below);
+    if (k > 0) text += " % " + number(size);
+    if (k == tile) {
+      line("const long strip = (" + text + ") * " + width + ";");
+    } else {
+      line("const long " + variable_name(k) + " = " + text + ";");
+    }
+    below *= std::max<std::int64_t>(1, size);
+  }
+  line("const long rows = " + number(rows) + " - strip < " + width + " ? " + number(rows) +
+       " - strip : " + width + ";");
+  open("for (long " + j + " = 0; " + j + " < " + number(columns()) + "; " + j + " += " + width +
+       ") {");
+  line("const long columns = " + number(columns()) + " - " + j + " < " + width + " ? " +
+       number(columns()) + " - " + j + " : " + width + ";");
+  for (std::size_t id = 0; id < analysis_.values.size(); ++id) {
+    if (!analysis_.values[id].is_tiled) continue;
+    const Instruction& load = *analysis_.values[id].instruction;
+    const std::string element = memory_name(load.dtype);
+    Index start = load.index;
+    start.coefficients[tile] = 0;  // the strip's start instead
+    line(element + " " + tile_name(static_cast<ValueId>(id)) + "[" +
+         number(static_cast<std::int64_t>(lanes) * lanes) + "] __attribute__((aligned(64)));");
+    line(vector_function(prelude_, "load_tile", element, lanes) + "(" +
+         tile_name(static_cast<ValueId>(id)) + ", " + pointer(load.buffer) + " + strip + " +
+         affine(start, Context{}, 0) + ", " + number(load.index.coefficient(outer - 1)) +
+         ", rows, columns);");
+  }
+  auto emit_tile_rows = [&](const std::string& count) {
+    open("for (long " + i + " = strip; " + i + " < strip + rows; ++" + i + ") {");
+    for (std::size_t pass = 0; pass < kernel_.passes.size(); ++pass) {
+      emit_level(static_cast<int>(pass), 0, Context{});
+    }
+    emit_point({lanes, 1, count, static_cast<int>(outer) - 1});
+    close();
+  };
+  const std::int64_t rest = columns() % lanes;
+  if (rest == 0) {
+    emit_tile_rows("");
+  } else {
+    open("if (columns == " + width + ") {");
+    emit_tile_rows("");
+    --indent_;
+    line("} else {");
+    ++indent_;
+    emit_tile_rows(number(rest));
+    close();
+  }
+  close();
   close();
 }
 

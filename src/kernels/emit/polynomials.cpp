@@ -149,13 +149,13 @@ constexpr std::string_view kSinCore =
     "  $F r = $madd(whole, $c1, x);\n"
     "  r = $madd(whole, $c2, r);\n"
     "  r = $madd(whole, $c3, r);\n"
-    "$keep_zero"
     "  $F z = r * r;\n"
     "  $F s = $madd($madd($s2, z, $s1), z, $s0);\n"
     "  s = $madd(s * z, r, r);\n"
     "  $F c = $madd($madd($k2, z, $k1), z, $k0);\n"
     "  c = $madd(c * z, z, $madd(z, $minus_half, $one));\n"
     "  $F result = (quadrant & 1) != 0 ? c : s;\n"
+    "$keep_zero"
     "  $I sign = (quadrant & 2) << 30;\n"
     "  return __builtin_bit_cast($F, __builtin_bit_cast($I, result) ^ sign);\n";
 
@@ -390,8 +390,8 @@ bool define_polynomial(Prelude& prelude, Op op, std::string_view element, int la
     names.emplace_back("any_large",
                        lanes == 1 ? "!" + test : any_lane(prelude, "~" + test, 4, lanes));
     names.emplace_back("imported", imported_function(prelude, op, element, lanes));
-    names.emplace_back("keep_zero",
-                       op == Op::sin ? fill_in("  r = x == $zero ? x : r;\n", names) : "");
+    names.emplace_back(
+        "keep_zero", op == Op::sin ? fill_in("  result = x == $zero ? x : result;\n", names) : "");
     names.emplace_back("plus", op == Op::cos ? " + 1" : "");
     names.emplace_back("two_over_pi", constant("0.636619772"));
     names.emplace_back("c1", constant("-1.57079637"));

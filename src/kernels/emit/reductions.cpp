@@ -45,6 +45,12 @@ bool KernelEmitter::has_partial_sums(ValueId id) const {
          is_float(element_name(instruction(id).dtype));
 }
 
+// Vectors of positions are short where that is enough.
+std::string KernelEmitter::position_element(ValueId id, int lanes) const {
+  const bool is_short = lanes > 1 && analysis_.values[instruction(id).operands[1]].is_position;
+  return is_short ? "i32" : "i64";
+}
+
 void KernelEmitter::declare_accumulators(ValueId id, const std::string& prefix,
                                          const Context& context) {
   const Instruction& found = instruction(id);
@@ -64,8 +70,19 @@ void KernelEmitter::declare_accumulators(ValueId id, const std::string& prefix,
     line(prelude_.type(element, lanes) + " " + prefix + suffix + " = " +
          splat(prelude_, element, lanes, start) + ";");
     if (!is_arg_reduction(found.op)) continue;
-    line(prelude_.type("i64", lanes) + " position_" + suffix + " = " +
-         splat(prelude_, "i64", lanes, "9223372036854775807L") + ";");
+    const std::string positions = position_element(id, lanes);
+    std::string first = splat(prelude_, "i64", lanes, "9223372036854775807L");
+    if (positions == "i32") {
+      // A lane's first point, which counts even if its value is the smallest there is.
+      Index index = instruction(found.operands[1]).index;
+      const std::int64_t step = index.coefficient(static_cast<std::size_t>(context.variable));
+      const std::size_t outer = kernel_.outer.size();
+      for (std::size_t k = outer; k < index.coefficients.size(); ++k) index.coefficients[k] = 0;
+      if (static_cast<std::size_t>(context.variable) >= outer) index.offset += step * copy * lanes;
+      first = splat(prelude_, "i32", lanes, "(i32)(" + affine(index, context, copy) + ")");
+      if (step != 0) first += " + " + std::to_string(step) + " * " + iota(prelude_, "i32", lanes);
+    }
+    line(prelude_.type(positions, lanes) + " position_" + suffix + " = " + first + ";");
   }
 }
 
@@ -132,22 +149,27 @@ void KernelEmitter::emit_reduction(ValueId id, const Context& context) {
   }
 }
 
-std::string KernelEmitter::better(Op op, const std::string& element, int lanes) {
+std::string KernelEmitter::better(Op op, const std::string& element, const std::string& position,
+                                  int lanes) {
   const std::string type = prelude_.type(element, lanes);
-  std::string name = std::string(op == Op::reduce_argmax ? "above_" : "below_") + type;
+  // Short positions grow, so that the one that was there is the first.
+  const bool is_short = position == "i32";
+  std::string name = std::string(op == Op::reduce_argmax ? "above_" : "below_") + type +
+                     (is_short ? "_later" : "");
   if (!prelude_.is_new(name)) return name;
   const std::string earlier =
       lanes == 1 ? "(at < best_at)"
                  : convert_mask(prelude_, "(at < best_at)", 8, byte_width(element), lanes);
-  std::string text =
-      "inline_ $R $N($V x, $P at, $V best, $P best_at) {\n  return (x $o best) | ((x == best) & "
-      "$e)";
-  if (is_float(element)) text += " | ((x != x) & ((best == best) | $e))";
+  std::string text = "inline_ $R $N($V x, $P at, $V best, $P best_at) {\n  return (x $o best)";
+  if (!is_short) text += " | ((x == best) & $e)";
+  if (is_float(element)) {
+    text += is_short ? " | ((x != x) & (best == best))" : " | ((x != x) & ((best == best) | $e))";
+  }
   prelude_.add(fill_in(text + ";\n}\n",
                        {{"R", lanes == 1 ? "bool" : prelude_.type(integer_of(element), lanes)},
                         {"N", name},
                         {"V", type},
-                        {"P", prelude_.type("i64", lanes)},
+                        {"P", prelude_.type(position, lanes)},
                         {"o", op == Op::reduce_argmax ? ">" : "<"},
                         {"e", earlier}}));
   return name;
@@ -160,18 +182,23 @@ void KernelEmitter::emit_arg_step(ValueId id, const Context& context, int copy, 
   const int width = byte_width(element);
   const std::string best = values_[id].names[static_cast<std::size_t>(copy)];
   const std::string position = "position_" + best.substr(std::string_view("acc_").size());
+  const std::string positions = position_element(id, lanes);
+  const ValueId source = found.operands[1];
   const std::string x = operand(found.operands[0], context, copy, lanes, width);
-  const std::string at = operand(found.operands[1], context, copy, lanes, 8);
+  const std::string at = positions == "i32" && !is_varying(source)
+                             ? splat(prelude_, "i32", lanes, "(i32)" + scalar(source))
+                             : operand(source, context, copy, lanes, 8);
   open("{");
-  std::string test =
-      better(found.op, element, lanes) + "(" + x + ", " + at + ", " + best + ", " + position + ")";
+  std::string test = better(found.op, element, positions, lanes) + "(" + x + ", " + at + ", " +
+                     best + ", " + position + ")";
   if (is_masked) test += " & " + first_lanes(width, context);
   line("const " + (lanes == 1 ? "bool" : prelude_.type(integer_of(element), lanes)) +
        " better = " + test + ";");
   line(best + " = better ? " + x + " : " + best + ";");
   line(position + " = " +
-       (lanes == 1 ? "better" : convert_mask(prelude_, "better", width, 8, lanes)) + " ? " + at +
-       " : " + position + ";");
+       (lanes == 1 ? "better"
+                   : convert_mask(prelude_, "better", width, byte_width(positions), lanes)) +
+       " ? " + at + " : " + position + ";");
   close();
 }
 
@@ -244,6 +271,12 @@ void KernelEmitter::end_arg_reduction(ValueId id, int lanes) {
   }
   if (lanes == 1 || analysis_.mode == KernelAnalysis::Mode::columns) {
     value.names = positions;
+    if (position_element(id, lanes) == "i64") return;
+    for (std::size_t copy = 0; copy < positions.size(); ++copy) {
+      value.names[copy] = "long_" + positions[copy];
+      line("const " + prelude_.type("i64", lanes) + " " + value.names[copy] + " = " +
+           convert(prelude_, positions[copy], "i32", "i64", lanes) + ";");
+    }
     return;
   }
   const std::string element = accumulator_element(id, lanes);
@@ -255,8 +288,8 @@ void KernelEmitter::end_arg_reduction(ValueId id, int lanes) {
   for (std::size_t copy = 0; copy < positions.size(); ++copy) {
     const std::string x = value.names[copy] + "[k]";
     const std::string at = positions[copy] + "[k]";
-    open("if (" + better(instruction(id).op, element, 1) + "(" + x + ", " + at + ", " + best +
-         ", " + result + ")) {");
+    open("if (" + better(instruction(id).op, element, "i64", 1) + "(" + x + ", " + at + ", " +
+         best + ", " + result + ")) {");
     line(best + " = " + x + ";");
     line(result + " = " + at + ";");
     close();

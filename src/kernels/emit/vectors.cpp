@@ -1,12 +1,16 @@
 #include "kernels/emit/vectors.h"
 
 #include <array>
+#include <utility>
+#include <vector>
 
 #include "assay/error.h"
 
 namespace assay::kernels {
 
 namespace {
+
+using Names = std::vector<std::pair<std::string, std::string>>;
 
 struct VectorFunction {
   std::string_view name;
@@ -20,13 +24,17 @@ constexpr auto kVectorFunctions = std::to_array<VectorFunction>({
     {"store", "inline_ void store_$V($e* p, $V v) { *($V_u*)p = v; }\n"},
     {"load_part",
      "inline_ $V load_part_$V(const $e* p, long count) {\n"
+     "$masked_load"
      "  $V v = {};\n"
      "  __builtin_memcpy(&v, p, count * sizeof($e));\n"
      "  return v;\n"
+     "$masked_end"
      "}\n"},
     {"store_part",
      "inline_ void store_part_$V($e* p, $V v, long count) {\n"
+     "$masked_store"
      "  __builtin_memcpy(p, &v, count * sizeof($e));\n"
+     "$masked_end"
      "}\n"},
     // Lanes are `stride` apart.
     {"load_strided",
@@ -76,6 +84,17 @@ constexpr auto kVectorFunctions = std::to_array<VectorFunction>({
      "inline_ void scatter_$V($e* p, $O at, $V v, long count) {\n"
      "  for (long k = 0; k < count; ++k) p[at[k]] = v[k];\n"
      "}\n"},
+    // A tile of rows and columns, transposed: row k of `tile` has p[k], p[k + stride], ...
+    {"load_tile",
+     "static void load_tile_$V($e* tile, const $e* p, long stride, long rows, long columns) {\n"
+     "  if (rows < $n || columns < $n) {\n"
+     "    for (long c = 0; c < columns; ++c) {\n"
+     "      for (long r = 0; r < rows; ++r) tile[r * $n + c] = p[c * stride + r];\n"
+     "    }\n"
+     "    return;\n"
+     "  }\n"
+     "$transpose"
+     "}\n"},
     // Lanes of a mask that are in use: the first `count`.
     {"first_lanes", "inline_ $M first_lanes_$V(long count) { return $iota < ($i)count; }\n"},
     {"any",
@@ -85,6 +104,71 @@ constexpr auto kVectorFunctions = std::to_array<VectorFunction>({
      "  return found != 0;\n"
      "}\n"},
 });
+
+// Exchanges the off-diagonal blocks of every size, from half the tile down to single elements; each
+// vector has a name, so that it stays in a register.
+std::string transposition(const std::string& vector, int lanes) {
+  std::string text;
+  auto name = [](int step, int k) { return "v" + std::to_string(step) + "_" + std::to_string(k); };
+  for (int c = 0; c < lanes; ++c) {
+    text += "  const " + vector + " " + name(0, c) + " = *(const " + vector + "_u*)(p + " +
+            std::to_string(c) + " * stride);\n";
+  }
+  int step = 0;
+  for (int half = lanes / 2; half >= 1; half /= 2, ++step) {
+    std::string low;
+    std::string high;
+    for (int k = 0; k < lanes; ++k) {
+      const bool is_upper = (k / half) % 2 != 0;
+      low += ", " + std::to_string(is_upper ? lanes + k - half : k);
+      high += ", " + std::to_string(is_upper ? lanes + k : k + half);
+    }
+    for (int c = 0; c < lanes; ++c) {
+      const bool is_upper = (c / half) % 2 != 0;
+      const int first = is_upper ? c - half : c;
+      text += "  const " + vector + " " + name(step + 1, c) + " = __builtin_shufflevector(" +
+              name(step, first) + ", " + name(step, first + half) + (is_upper ? high : low) +
+              ");\n";
+    }
+  }
+  for (int r = 0; r < lanes; ++r) {
+    text += "  *(" + vector + "_u*)(tile + " + std::to_string(r * lanes) + ") = " + name(step, r) +
+            ";\n";
+  }
+  return text;
+}
+
+// Instructions that touch only the lanes of a mask, where the CPU and the compiler have them.
+struct MaskedAccess {
+  std::string load;
+  std::string store;
+  std::string end;
+};
+
+MaskedAccess masked_access(Prelude& prelude, std::string_view element, int lanes) {
+  const int width = byte_width(element);
+  const int bytes = width * lanes;
+  if (bytes < 16 || bytes > 64 || width == 1) return {};
+  const std::string size = std::to_string(8 * bytes);
+  constexpr std::array<std::string_view, 3> kNames = {"dquhi", "ups", "upd"};
+  constexpr std::array<std::string_view, 3> kElements = {"i16", "f32", "f64"};
+  constexpr std::array<std::string_view, 3> kPointers = {"short", "float", "double"};
+  const std::size_t k = width == 2 ? 0 : width == 4 ? 1 : 2;
+  const Names names = {
+      {"test", "#if defined(__AVX512BW__) && defined(__AVX512VL__) && !defined(__clang__)\n"},
+      {"V", prelude.type(element, lanes)},
+      {"W", prelude.type(kElements[k], lanes)},
+      {"name", std::string(kNames[k]) + size},
+      {"P", std::string(kPointers[k])},
+      {"mask", "(1ul << count) - 1"}};
+  return {fill_in("$test  return __builtin_bit_cast($V, __builtin_ia32_load$name_mask("
+                  "(const $P*)p, $W{}, $mask));\n#else\n",
+                  names),
+          fill_in("$test  __builtin_ia32_store$name_mask(($P*)p, __builtin_bit_cast($W, v), "
+                  "$mask);\n#else\n",
+                  names),
+          "#endif\n"};
+}
 
 constexpr std::string_view kBfloat16ToFloat =
     "inline_ $F bfloat16_to_$F($H x) { return __builtin_bit_cast($F, $wide << 16); }\n";
@@ -226,12 +310,19 @@ std::string vector_function(Prelude& prelude, std::string_view function, std::st
     for (const VectorFunction& entry : kVectorFunctions) {
       if (entry.name != function) continue;
       const bool has_offsets = entry.text.find("$O") != std::string_view::npos;
+      const bool has_masked = entry.text.find("$masked") != std::string_view::npos;
+      const MaskedAccess masked =
+          has_masked ? masked_access(prelude, element, lanes) : MaskedAccess{};
       prelude.add(fill_in(entry.text, {{"V", vector},
                                        {"e", std::string(element)},
                                        {"M", prelude.type(integer, lanes)},
                                        {"i", integer},
                                        {"O", has_offsets ? prelude.type("i64", lanes) : ""},
                                        {"iota", iota(prelude, integer, lanes)},
+                                       {"masked_load", masked.load},
+                                       {"masked_store", masked.store},
+                                       {"masked_end", masked.end},
+                                       {"transpose", transposition(vector, lanes)},
                                        {"n", std::to_string(lanes)}}));
       return name;
     }
