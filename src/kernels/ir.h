@@ -29,6 +29,7 @@ using BufferId = std::uint32_t;
 /// The number of an instruction in its kernel, counted over all passes.
 using ValueId = std::uint32_t;
 inline constexpr ValueId kNoValue = std::numeric_limits<ValueId>::max();
+inline constexpr BufferId kNoBuffer = std::numeric_limits<BufferId>::max();
 
 /// Memory that steps read and write.
 struct Buffer {
@@ -46,6 +47,10 @@ struct Buffer {
   Sizes sizes;
   Sizes strides;
   std::int64_t elements = 0;
+  /// Of a `result`: the buffers that its memory may be part of, because the call that makes it may
+  /// return a view. They must live as long as it does, and what is written to one changes the
+  /// other.
+  std::vector<BufferId> aliases = {};
 };
 
 /// A tensor of the graph: a view of a buffer's memory.
@@ -240,12 +245,16 @@ struct Kernel {
 /// One call of an ATen operator (or of whatever the aten room can run) on tensors.
 struct ExternCall {
   const graph::Node* node = nullptr;
-  /// For each node that the call mentions, in the order of Node::for_each_input: its tensor, or
-  /// nothing if it is a number.
-  std::vector<std::variant<std::monostate, TensorRef, const graph::Node*>> operands;
-  /// The buffers of its results, one per tensor; kind `result`, or `intermediate` if the operator
-  /// writes into memory it is given (`out=`).
+  /// For each node that the call mentions, in the order of Node::for_each_input: its tensor, or the
+  /// node itself if its value is something else (a number, a list of tensors, a subgraph).
+  std::vector<std::variant<TensorRef, const graph::Node*>> operands;
+  /// The buffers of its results, in order; kind `result`, or `intermediate` if the operator writes
+  /// into memory it is given (`out=`). `kNoBuffer` for a result that is not a tensor, or that is
+  /// the tensor it was given (`add_`).
   std::vector<BufferId> results;
+  /// The buffers it writes to besides its results: those of `add_`, of `copy_`. No read or write of
+  /// them may be moved across the call.
+  std::vector<BufferId> writes;
   std::string reason;  ///< Why it is not lowered, for `assay coverage`.
 };
 
