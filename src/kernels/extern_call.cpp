@@ -64,22 +64,11 @@ bool takes_keywords(const graph::Node& node) {
   });
 }
 
-// The tensors among a call's results, by position: all of them if nothing is known.
-std::vector<std::size_t> tensor_results(const ExternCall& call) {
-  std::vector<std::size_t> positions;
-  const auto& meta = call.node->meta.value.value;
-  if (const auto* items = std::get_if<std::vector<graph::ValueMeta>>(&meta)) {
-    for (std::size_t i = 0; i < items->size(); ++i) {
-      if ((*items)[i].tensor() != nullptr) positions.push_back(i);
-    }
-  }
-  return positions;
-}
-
 }  // namespace
 
 OutFunction find_out_function(const ExternCall& call) {
-  if (call.results.size() != 1 || call.node->op() != graph::Op::call_function) return nullptr;
+  if (call.results.size() != 1 || call.results[0] == kNoBuffer ||
+      !call.writes.empty() || call.node->op() != graph::Op::call_function) return nullptr;
   const auto row = std::ranges::find(out_rows, call.node->target().name(), &OutRow::target);
   if (row == out_rows.end()) return nullptr;
   const auto is_tensor = [](const auto& operand) {
@@ -99,43 +88,42 @@ OutScalars out_scalars(const ExternCall& call) {
   return scalars;
 }
 
-std::vector<const graph::Node*> mentioned_nodes(const ExternCall& call,
-                                                std::vector<std::size_t>& positions) {
-  std::vector<const graph::Node*> nodes;
+std::vector<MentionedNode> mentioned_nodes(const ExternCall& call) {
+  std::vector<MentionedNode> mentioned;
   std::unordered_set<const graph::Node*> seen;
   std::size_t position = 0;
   call.node->for_each_input([&](const graph::Node& input) {
     const std::size_t here = position++;
-    if (input.op() == graph::Op::get_attr || !seen.insert(&input).second) return;
-    nodes.push_back(&input);
-    positions.push_back(here);
+    const bool is_subgraph = input.op() == graph::Op::get_attr &&
+                             !std::holds_alternative<TensorRef>(call.operands[here]);
+    if (!is_subgraph && seen.insert(&input).second) mentioned.push_back({&input, here});
   });
-  return nodes;
+  return mentioned;
 }
 
 ExternRunner::ExternRunner(const ExternCall& call, const graph::Graph& graph,
+                           std::span<const std::optional<std::size_t>> items,
                            const graph::python::Source* source)
     : graph_(std::make_unique<graph::Graph>()) {
   graph::NodeCopier copier(graph, *graph_);
-  std::vector<std::size_t> positions;
-  for (const graph::Node* input : mentioned_nodes(call, positions)) copier.copy_as_input(*input);
+  for (const MentionedNode& mentioned : mentioned_nodes(call)) {
+    copier.copy_as_input(*mentioned.node);
+  }
   call.node->for_each_input([&](const graph::Node& input) {
     if (!copier.has(input)) copier.copy(input);
   });
   graph::Node& copy = copier.copy(*call.node);
-  if (call.results.empty() || copy.meta.value.tensor() != nullptr) {
-    graph_->set_output(graph::Tuple{{graph::Argument(&copy)}});
-  } else {
-    std::vector<graph::Argument> items;
-    for (std::size_t position : tensor_results(call)) {
-      graph::Node& item = graph_->call_function(
-          "operator.getitem",
-          {graph::Argument(&copy), graph::Argument(static_cast<std::int64_t>(position))});
-      items.emplace_back(&item);
+  std::vector<graph::Argument> wanted;
+  for (const std::optional<std::size_t>& item : items) {
+    if (!item) {
+      wanted.emplace_back(&copy);
+      continue;
     }
-    internal_check(items.size() == call.results.size(), "a buffer for each tensor of the results");
-    graph_->set_output(graph::Tuple{std::move(items)});
+    const auto position = static_cast<std::int64_t>(*item);
+    wanted.emplace_back(&graph_->call_function(
+        "operator.getitem", {graph::Argument(&copy), graph::Argument(position)}));
   }
+  graph_->set_output(graph::Tuple{std::move(wanted)});
   runner_ = std::make_unique<aten::GraphRunner>(*graph_, source);
 }
 

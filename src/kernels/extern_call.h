@@ -6,6 +6,7 @@
 #include <c10/core/Scalar.h>
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,19 +28,25 @@ using OutFunction = void (*)(const OutArguments& arguments, at::Tensor& out);
 /// arguments that it does not take.
 OutFunction find_out_function(const ExternCall& call);
 
-/// The nodes that a call mentions, each once, in the order of the first mention, without
-/// subgraphs: what its operands are. `positions` gets their places in ExternCall::operands.
-std::vector<const graph::Node*> mentioned_nodes(const ExternCall& call,
-                                                std::vector<std::size_t>& positions);
+/// A node that a call mentions, and the place of its first mention in ExternCall::operands.
+struct MentionedNode {
+  const graph::Node* node;
+  std::size_t position;
+};
 
-/// Runs a call through the dispatcher, and allocates its results.
+/// What a call is passed: the nodes that it mentions, each once, without subgraphs.
+std::vector<MentionedNode> mentioned_nodes(const ExternCall& call);
+
+/// Runs a call through the dispatcher, which allocates the results.
 class ExternRunner {
  public:
-  explicit ExternRunner(const ExternCall& call, const graph::Graph& graph,
-                        const graph::python::Source* source);
+  /// `items` are the results that are wanted, by position; nothing means the whole value.
+  ExternRunner(const ExternCall& call, const graph::Graph& graph,
+               std::span<const std::optional<std::size_t>> items,
+               const graph::python::Source* source);
 
-  /// One value per entry of mentioned_nodes(), which may be moved from. Appends one value per
-  /// tensor of the call's results, or its whole result if the call has none.
+  /// One value per entry of mentioned_nodes(), which may be moved from. Appends one value per entry
+  /// of `items`.
   void run(std::span<c10::IValue> operands, Outputs& outputs) const {
     runner_->call(operands, outputs);
   }

@@ -6,6 +6,7 @@
 
 #include "assay/error.h"
 #include "kernels/extern_call.h"
+#include "kernels/loop_edit.h"
 #include "kernels/program_uses.h"
 
 namespace assay::kernels {
@@ -83,15 +84,6 @@ std::int64_t padded_bytes(const Buffer& buffer) {
          kAlignment;
 }
 
-bool same_index(const Index& left, const Index& right) {
-  if (left.offset != right.offset) return false;
-  const std::size_t count = std::max(left.coefficients.size(), right.coefficients.size());
-  for (std::size_t i = 0; i < count; ++i) {
-    if (left.coefficient(i) != right.coefficient(i)) return false;
-  }
-  return true;
-}
-
 // Every access of `from` is at the index at which `to` is written, at the same point of the same
 // loops, and nothing reads `from` after that: then both may be in one place.
 bool can_overwrite(const Kernel& kernel, BufferId from, BufferId to) {
@@ -99,7 +91,7 @@ bool can_overwrite(const Kernel& kernel, BufferId from, BufferId to) {
   const Sizes* written_inner = nullptr;
   for (const Pass& pass : kernel.passes) {
     for (const Instruction& instruction : pass.body) {
-      if (!is_store(instruction.op) || instruction.buffer != to) continue;
+      if (!writes_memory(instruction.op) || instruction.buffer != to) continue;
       if (instruction.op != Op::store || written != nullptr) return false;
       written = &instruction.index;
       written_inner = &pass.inner;
@@ -109,9 +101,9 @@ bool can_overwrite(const Kernel& kernel, BufferId from, BufferId to) {
   bool is_written = false;
   for (const Pass& pass : kernel.passes) {
     for (const Instruction& instruction : pass.body) {
-      if (is_store(instruction.op) && instruction.buffer == to) is_written = true;
-      if (is_store(instruction.op) && instruction.buffer == from) return false;
-      if (!is_load(instruction.op)) continue;
+      if (writes_memory(instruction.op) && instruction.buffer == to) is_written = true;
+      if (writes_memory(instruction.op) && instruction.buffer == from) return false;
+      if (!reads_memory(instruction.op)) continue;
       if (instruction.buffer == to) return false;
       if (instruction.buffer != from) continue;
       if (instruction.op != Op::load || is_written || pass.inner != *written_inner ||
@@ -125,7 +117,7 @@ bool can_overwrite(const Kernel& kernel, BufferId from, BufferId to) {
 
 class MemoryPlanner {
  public:
-  MemoryPlanner(const LoopProgram& program, graph::PassContext& context)
+  MemoryPlanner(const LoopProgram& program, StepContext& context)
       : program_(program), context_(context) {}
 
   MemoryPlan run() {
@@ -152,21 +144,25 @@ class MemoryPlanner {
         }
       }
     }
-    // A result that may be a view keeps what it may be a view of. Later calls first, so that views
+    // A result that may be a view keeps what it may be a view of. Later ones first, so that views
     // of views count.
-    for (std::size_t step = program_.steps.size(); step-- > 0;) {
-      const auto* call = std::get_if<ExternCall>(&program_.steps[step]);
-      if (call == nullptr || !may_return_view(*call)) continue;
-      std::size_t until = step;
-      // What is kept as a value under the node may be needed by anybody.
-      bool escapes = call->results.empty() && !uses_[step].reads.empty();
-      for (BufferId result : call->results) {
-        escapes = escapes || escapes_[result];
-        if (last_[result] != kNever) until = std::max(until, last_[result]);
+    for (std::size_t id = count; id-- > 0;) {
+      for (BufferId base : program_.buffers[id].aliases) {
+        if (first_[base] == kNever || last_[id] == kNever) continue;
+        last_[base] = std::max(last_[base], last_[id]);
+        if (escapes_[id]) escapes_[base] = true;
       }
-      for (BufferId operand : uses_[step].reads) {
-        last_[operand] = std::max(last_[operand], until);
-        if (escapes) escapes_[operand] = true;
+    }
+    // A value that is kept under its node (a list of tensors) may hold views of what it was made of.
+    for (const Step& step : program_.steps) {
+      const auto* call = std::get_if<ExternCall>(&step);
+      if (call == nullptr || std::ranges::any_of(call->results, [](BufferId result) {
+            return result != kNoBuffer;
+          })) {
+        continue;
+      }
+      for (const auto& operand : call->operands) {
+        if (const auto* tensor = std::get_if<TensorRef>(&operand)) escapes_[tensor->buffer] = true;
       }
     }
   }
@@ -267,7 +263,7 @@ class MemoryPlanner {
   }
 
   const LoopProgram& program_;
-  graph::PassContext& context_;
+  StepContext& context_;
   MemoryPlan plan_;
   Arena arena_;
   std::vector<StepUses> uses_;
@@ -294,7 +290,7 @@ std::int64_t size_in_bytes(const Buffer& buffer) {
   return buffer.elements * static_cast<std::int64_t>(c10::elementSize(buffer.dtype));
 }
 
-void use_out_variants(LoopProgram& program, graph::PassContext& context) {
+void use_out_variants(LoopProgram& program, StepContext& context) {
   for (Step& step : program.steps) {
     auto* call = std::get_if<ExternCall>(&step);
     if (call == nullptr || find_out_function(*call) == nullptr) continue;
@@ -304,7 +300,7 @@ void use_out_variants(LoopProgram& program, graph::PassContext& context) {
   }
 }
 
-MemoryPlan plan_memory(const LoopProgram& program, graph::PassContext& context) {
+MemoryPlan plan_memory(const LoopProgram& program, StepContext& context) {
   return MemoryPlanner(program, context).run();
 }
 

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "graph/pass_manager.h"
 #include "kernels/ir.h"
+#include "kernels/step_pipeline.h"
 
 namespace assay::kernels {
 
@@ -41,8 +41,8 @@ struct MemoryPlan {
 std::int64_t size_in_bytes(const Buffer& buffer);
 
 /// Results of operators with an `out=` become intermediates, so that they have a place in the plan.
-void use_out_variants(LoopProgram& program, graph::PassContext& context);
+void use_out_variants(LoopProgram& program, StepContext& context);
 
-MemoryPlan plan_memory(const LoopProgram& program, graph::PassContext& context);
+MemoryPlan plan_memory(const LoopProgram& program, StepContext& context);
 
 }  // namespace assay::kernels

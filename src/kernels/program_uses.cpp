@@ -1,9 +1,6 @@
 #include "kernels/program_uses.h"
 
 #include <algorithm>
-
-#include "aten/operator_record.h"
-
 namespace assay::kernels {
 
 namespace {
@@ -20,14 +17,20 @@ StepUses uses_of(const Step& step) {
     for (const auto& operand : call->operands) {
       if (const auto* tensor = std::get_if<TensorRef>(&operand)) add_once(uses.reads, tensor->buffer);
     }
-    for (BufferId result : call->results) add_once(uses.writes, result);
+    for (BufferId result : call->results) {
+      if (result != kNoBuffer) add_once(uses.writes, result);
+    }
+    for (BufferId written : call->writes) {
+      add_once(uses.reads, written);
+      add_once(uses.writes, written);
+    }
     return uses;
   }
   for_each_instruction(std::get<Kernel>(step), [&](const Instruction& instruction) {
-    if (is_load(instruction.op) || instruction.op == Op::add_indirect) {
+    if (reads_memory(instruction.op) || instruction.op == Op::add_indirect) {
       add_once(uses.reads, instruction.buffer);
     }
-    if (is_store(instruction.op)) add_once(uses.writes, instruction.buffer);
+    if (writes_memory(instruction.op)) add_once(uses.writes, instruction.buffer);
   });
   return uses;
 }
@@ -38,11 +41,6 @@ std::vector<bool> output_buffers(const LoopProgram& program) {
     if (const auto* tensor = std::get_if<TensorRef>(&output)) is_output[tensor->buffer] = true;
   }
   return is_output;
-}
-
-bool may_return_view(const ExternCall& call) {
-  const aten::OperatorRecord& record = aten::operator_record(*call.node);
-  return !record.is_known || record.view != aten::View::never || !record.writes.empty();
 }
 
 std::int64_t points(const Sizes& loops) {

@@ -4,20 +4,15 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernels/instructions.h"
 #include "kernels/ir.h"
 
 namespace assay::kernels {
 
-inline bool is_load(Op op) { return op == Op::load || op == Op::load_indirect; }
-inline bool is_store(Op op) {
-  return op == Op::store || op == Op::store_indirect || op == Op::add_indirect;
-}
 /// Accesses memory at an address that is computed.
 inline bool is_indirect(Op op) {
   return op == Op::load_indirect || op == Op::store_indirect || op == Op::add_indirect;
 }
-inline bool is_reduction(Op op) { return op >= Op::reduce_sum && op <= Op::reduce_argmin; }
-inline bool is_scan(Op op) { return op >= Op::scan_sum && op <= Op::scan_min; }
 
 /// Calls `visit(const Instruction&)` for every instruction of a kernel, in order.
 template <typename Visit>
@@ -37,9 +32,6 @@ StepUses uses_of(const Step& step);
 
 /// The buffers that leave the program.
 std::vector<bool> output_buffers(const LoopProgram& program);
-
-/// True if the result of the call may be in the memory of an operand.
-bool may_return_view(const ExternCall& call);
 
 /// How many points a list of loops has.
 std::int64_t points(const Sizes& loops);
