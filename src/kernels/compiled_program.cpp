@@ -215,7 +215,7 @@ void CompiledProgram::describe(RunStep& step) const {
   }
   for (const graph::Node* node : nodes) {
     if (node->meta.stack.empty()) continue;
-    const graph::StackFrame& frame = node->meta.stack.back();
+    const graph::StackFrame& frame = node->meta.stack.frames().back();
     std::string line = frame.file + ":" + std::to_string(frame.line);
     if (std::ranges::find(description.lines, line) == description.lines.end()) {
       description.lines.push_back(std::move(line));

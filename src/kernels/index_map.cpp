@@ -26,7 +26,10 @@ std::optional<std::vector<Digit>> make_digits(const Index& written, const Sizes&
     if (loops[i] == 0) return std::nullopt;
     if (loops[i] == 1) continue;
     if (written.coefficient(i) <= 0) return std::nullopt;
-    digits.push_back({.loop = i, .stride = written.coefficient(i), .size = loops[i]});
+    Digit& digit = digits.emplace_back();
+    digit.loop = i;
+    digit.stride = written.coefficient(i);
+    digit.size = loops[i];
   }
   std::ranges::sort(digits, std::greater<>(), &Digit::stride);
   std::int64_t reach = 0;

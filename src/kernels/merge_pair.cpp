@@ -277,33 +277,35 @@ bool is_point_by_point(const Kernel& first, const Kernel& second) {
   return true;
 }
 
-std::int64_t stride_along(const Index& index, std::size_t variable) {
-  return std::abs(index.coefficient(variable));
+enum class Walk : std::uint8_t { neither, rows, columns };
+
+// Whether an access goes through memory faster along the inner loops or along the outer ones.
+Walk walk_of(const Index& index, std::size_t outer) {
+  std::int64_t inner_stride = 0;
+  std::int64_t outer_stride = 0;
+  for (std::size_t i = 0; i < index.coefficients.size(); ++i) {
+    const std::int64_t stride = std::abs(index.coefficients[i]);
+    if (stride == 0) continue;
+    std::int64_t& least = i < outer ? outer_stride : inner_stride;
+    least = least == 0 ? stride : std::min(least, stride);
+  }
+  if (inner_stride == 0 || outer_stride == 0) return Walk::neither;
+  return inner_stride < outer_stride ? Walk::rows : Walk::columns;
 }
 
-// A reduction whose inner loop walks through memory faster than its outer loops: rows. The others
-// sum columns.
-bool reduces_rows(const Kernel& kernel) {
-  std::int64_t rows = 0;
-  std::int64_t columns = 0;
-  const std::size_t outer = kernel.outer.size();
+// A kernel whose points of the outer loops are rows in memory. The others go through columns.
+bool walks_rows(const Kernel& kernel) {
+  int balance = 0;
   for (const Pass& pass : kernel.passes) {
     if (pass.inner.empty()) continue;
-    for (const Instruction& instruction : pass.body) {
-      if (instruction.op != Op::load) continue;
-      std::int64_t inner_stride = 0;
-      std::int64_t outer_stride = 0;
-      for (std::size_t i = 0; i < outer + pass.inner.size(); ++i) {
-        const std::int64_t stride = stride_along(instruction.index, i);
-        if (stride == 0) continue;
-        std::int64_t& least = i < outer ? outer_stride : inner_stride;
-        least = least == 0 ? stride : std::min(least, stride);
-      }
-      if (inner_stride == 0 || outer_stride == 0) continue;
-      ++(inner_stride < outer_stride ? rows : columns);
+    for (const Instruction& access : pass.body) {
+      if (!touches_memory(access.op)) continue;
+      const Walk walk = walk_of(access.index, kernel.outer.size());
+      if (walk == Walk::columns && writes_memory(access.op)) return false;
+      balance += walk == Walk::rows ? 1 : walk == Walk::columns ? -1 : 0;
     }
   }
-  return rows >= columns;
+  return balance >= 0;
 }
 
 std::int64_t longest_pass(const Kernel& kernel) {
@@ -319,7 +321,7 @@ bool is_worth_merging(const Kernel& first, const Kernel& second, bool is_first_f
   const Kernel& pointwise = is_first_free ? first : second;
   const std::int64_t row = longest_pass(pointwise);
   if (row == 1) return true;
-  if (!reduces_rows(reduction)) return false;
+  if (!walks_rows(reduction) || !walks_rows(pointwise)) return false;
   const std::int64_t rows = points(reduction.outer);
   return row >= kShortestRow && (rows >= kFewestRows || rows * row < kLargeWork);
 }
