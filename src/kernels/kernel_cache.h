@@ -35,7 +35,7 @@ class LoadedLibrary {
 
 /// Loads the library of `code` (emit.h), compiling what is not cached. Large programs are compiled
 /// as several translation units at the same time. Throws `KernelCompileError`, and `InternalError`
-/// if there is no toolchain (see toolchain()).
+/// if there is no toolchain() or a library needs a function that Assay does not have.
 std::shared_ptr<const LoadedLibrary> compile_and_load(const std::string& code,
                                                       const Target& target = native_target());
 
@@ -49,6 +49,9 @@ struct CacheStatistics {
   std::int64_t limit_bytes = 0;  ///< Above this, entries that were not used for longest are removed.
 };
 CacheStatistics cache_statistics();
+
+/// A file beside the entries whose existence says that `fact` holds on this machine.
+std::string cache_note(const std::string& fact);
 
 /// Removes every entry, and returns how many there were.
 std::int64_t clear_cache();

@@ -1,9 +1,8 @@
-/// \file The C++ compiler of the machine, as a child process: found and checked once per process.
-/// The kernel cache calls `compile_library`; the backend asks `toolchain()` first, and lets ATen
-/// run graphs when there is no compiler.
+/// \file The C++ compiler of the machine, as a child process: found once per process and checked once
+/// per machine. The kernel cache calls `compile_library`; the backend asks `toolchain()` first, and
+/// lets ATen run graphs when there is no compiler.
 #pragma once
 
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -12,18 +11,18 @@
 namespace assay::kernels {
 
 struct Toolchain {
-  std::string compiler;            ///< Path of the program.
-  std::string version;             ///< The first line of `--version`.
+  std::string compiler;  ///< Path of the program.
+  std::string identity;  ///< Changes when another version is installed at the same path.
   std::vector<std::string> flags;  ///< Everything but file names.
 };
 
 /// The compiler that the setting `cxx` names (CXX in the environment), else g++ or clang++ on the
-/// PATH. nullptr if there is none that can build a library; that is logged as a warning, once.
-/// Looks again when the setting has changed.
+/// PATH. nullptr if there is none that can build a library; that is logged as a warning, once. The
+/// answer is kept until the setting changes.
 const Toolchain* toolchain();
 
 /// Generated code that the compiler did not accept. The message has the compiler's own output and
-/// the path of the source.
+/// the path of the source, which is kept.
 class KernelCompileError : public InternalError {
  public:
   using InternalError::InternalError;
