@@ -191,9 +191,7 @@ void fill_in_imports(void* handle) {
   }
 }
 
-void* open_library(const std::string& path) {
-  return dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-}
+void* open_library(const std::string& path) { return dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL); }
 
 // Loads a unit, and says whether it had to be compiled.
 std::pair<void*, bool> load_unit(const std::string& unit, const Toolchain& toolchain,

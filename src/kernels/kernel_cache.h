@@ -46,7 +46,8 @@ std::string cache_directory();
 struct CacheStatistics {
   std::int64_t entries = 0;
   std::int64_t bytes = 0;
-  std::int64_t limit_bytes = 0;  ///< Above this, entries that were not used for longest are removed.
+  std::int64_t limit_bytes =
+      0;  ///< Above this, entries that were not used for longest are removed.
 };
 CacheStatistics cache_statistics();
 

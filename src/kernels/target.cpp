@@ -12,7 +12,8 @@ std::string describe_cpu() {
   std::ifstream file("/proc/cpuinfo");
   std::string text;
   for (std::string line; std::getline(file, line) && !line.empty();) {
-    for (const char* field : {"vendor_id", "cpu family", "model", "stepping", "flags", "Features"}) {
+    for (const char* field :
+         {"vendor_id", "cpu family", "model", "stepping", "flags", "Features"}) {
       if (line.starts_with(field)) text += line + "\n";
     }
   }

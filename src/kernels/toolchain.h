@@ -1,6 +1,6 @@
-/// \file The C++ compiler of the machine, as a child process: found once per process and checked once
-/// per machine. The kernel cache calls `compile_library`; the backend asks `toolchain()` first, and
-/// lets ATen run graphs when there is no compiler.
+/// \file The C++ compiler of the machine, as a child process: found once per process and checked
+/// once per machine. The kernel cache calls `compile_library`; the backend asks `toolchain()`
+/// first, and lets ATen run graphs when there is no compiler.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 namespace assay::kernels {
 
 struct Toolchain {
-  std::string compiler;  ///< Path of the program.
-  std::string identity;  ///< Changes when another version is installed at the same path.
+  std::string compiler;            ///< Path of the program.
+  std::string identity;            ///< Changes when another version is installed at the same path.
   std::vector<std::string> flags;  ///< Everything but file names.
 };
 

@@ -1,5 +1,5 @@
-/// \file Loads and stores of KernelEmitter. A vector is one access where its lanes lie side by side,
-/// one scalar for all lanes where they share an address, and lane by lane otherwise.
+/// \file Loads and stores of KernelEmitter. A vector is one access where its lanes lie side by
+/// side, one scalar for all lanes where they share an address, and lane by lane otherwise.
 #include <algorithm>
 
 #include "assay/error.h"
@@ -80,10 +80,9 @@ void KernelEmitter::emit_load(ValueId id, const Context& context) {
   const bool in_columns =
       is_scratch(found.buffer) && analysis_.mode == KernelAnalysis::Mode::columns;
   const std::int64_t stride =
-      in_columns ? 1
-      : context.variable < 0
-          ? 0
-          : found.index.coefficient(static_cast<std::size_t>(context.variable));
+      in_columns             ? 1
+      : context.variable < 0 ? 0
+                             : found.index.coefficient(static_cast<std::size_t>(context.variable));
   const bool is_bool = found.dtype == c10::ScalarType::Bool;
   auto whole = [&](int copy, int lanes) {
     if (lanes == 1) return loaded(id, "*(" + address(id, context, copy) + ")", 1);
@@ -95,9 +94,8 @@ void KernelEmitter::emit_load(ValueId id, const Context& context) {
   std::string same;
   std::vector<const Condition*> varying;
   for (const Condition& entry : found.conditions) {
-    const bool varies =
-        context.variable >= 0 && is_varying(id) &&
-        entry.index.coefficient(static_cast<std::size_t>(context.variable)) != 0;
+    const bool varies = context.variable >= 0 && is_varying(id) &&
+                        entry.index.coefficient(static_cast<std::size_t>(context.variable)) != 0;
     if (varies) {
       varying.push_back(&entry);
     } else {
@@ -126,9 +124,8 @@ void KernelEmitter::emit_load(ValueId id, const Context& context) {
     for (const Condition* entry : varying) {
       const auto step = entry->index.coefficient(static_cast<std::size_t>(context.variable));
       const std::string start = affine(entry->index, context, copy);
-      const std::string last =
-          start + (step < 0 ? " - " : " + ") +
-          std::to_string((step < 0 ? -step : step) * (context.lanes - 1));
+      const std::string last = start + (step < 0 ? " - " : " + ") +
+                               std::to_string((step < 0 ? -step : step) * (context.lanes - 1));
       all += (all.empty() ? "" : " && ") + std::to_string(entry->lower) +
              " <= " + (step < 0 ? last : start) + " && " + (step < 0 ? start : last) + " < " +
              std::to_string(entry->upper);
@@ -139,8 +136,8 @@ void KernelEmitter::emit_load(ValueId id, const Context& context) {
     const std::string guard = same.empty() ? "" : "if (" + same + ") ";
     if (!is_partial && !varying.empty()) {
       if (stride == 0) {
-        const std::string once = splat(prelude_, element, context.lanes,
-                                       "*(" + address(id, context, copy) + ")");
+        const std::string once =
+            splat(prelude_, element, context.lanes, "*(" + address(id, context, copy) + ")");
         line("if (" + all + ") " + name + " = " + loaded(id, once, context.lanes) + ";");
       } else {
         line("if (" + all + ") " + name + " = " + whole(copy, context.lanes) + ";");
@@ -158,8 +155,8 @@ void KernelEmitter::emit_load(ValueId id, const Context& context) {
         (is_bool ? stored(found.operands[0], found.dtype, context, copy, context.lanes)
                  : otherwise) +
         ")";
-    line((is_partial ? "" : "else ") + guard + name + " = " +
-         loaded(id, lanewise, context.lanes) + ";");
+    line((is_partial ? "" : "else ") + guard + name + " = " + loaded(id, lanewise, context.lanes) +
+         ";");
   }
 }
 
@@ -172,8 +169,7 @@ void KernelEmitter::emit_load_indirect(ValueId id, const Context& context) {
   const std::int64_t stride =
       context.variable < 0 ? 0
                            : found.index.coefficient(static_cast<std::size_t>(context.variable));
-  const bool is_one_address =
-      !is_varying(offset) && (guard == kNoValue || !is_varying(guard));
+  const bool is_one_address = !is_varying(offset) && (guard == kNoValue || !is_varying(guard));
   const std::string element = memory_name(found.dtype);
   const int width = byte_width(element);
 
@@ -181,10 +177,10 @@ void KernelEmitter::emit_load_indirect(ValueId id, const Context& context) {
     const std::string start = address(id, context, copy);
     if (lanes == 1 || is_one_address) {
       const std::string at = start + " + " + scalar(offset);
-      std::string text = lanes == 1     ? loaded(id, "*(" + at + ")", 1)
-                         : stride == 0 ? loaded(id, splat(prelude_, element, lanes, "*(" + at + ")"),
-                                                lanes)
-                                       : loaded(id, load_vector(id, at, stride, context), lanes);
+      std::string text = lanes == 1 ? loaded(id, "*(" + at + ")", 1)
+                         : stride == 0
+                             ? loaded(id, splat(prelude_, element, lanes, "*(" + at + ")"), lanes)
+                             : loaded(id, load_vector(id, at, stride, context), lanes);
       if (guard == kNoValue) return text;
       return scalar(guard) + " ? " + text + " : " + operand(otherwise, context, copy, lanes, 1);
     }
@@ -193,19 +189,19 @@ void KernelEmitter::emit_load_indirect(ValueId id, const Context& context) {
       offsets += " + " + std::to_string(stride) + "L * " + iota(prelude_, "i64", lanes);
     }
     if (guard == kNoValue && context.count.empty()) {
-      return loaded(id,
-                    vector_function(prelude_, "lookup", element, lanes) + "(" + start + ", " +
-                        offsets + ")",
-                    lanes);
+      return loaded(
+          id,
+          vector_function(prelude_, "lookup", element, lanes) + "(" + start + ", " + offsets + ")",
+          lanes);
     }
     std::string live = guard == kNoValue ? "" : mask(guard, width, context, copy);
     if (!context.count.empty()) {
       live = (live.empty() ? "" : live + " & ") + first_lanes(width, context);
     }
-    const std::string rest =
-        otherwise == kNoValue ? splat(prelude_, element, lanes, "(" + element + ")0")
-        : is_bool             ? stored(otherwise, found.dtype, context, copy, lanes)
-                              : vector(otherwise, context, copy);
+    const std::string rest = otherwise == kNoValue
+                                 ? splat(prelude_, element, lanes, "(" + element + ")0")
+                             : is_bool ? stored(otherwise, found.dtype, context, copy, lanes)
+                                       : vector(otherwise, context, copy);
     return loaded(id,
                   vector_function(prelude_, "lookup_where", element, lanes) + "(" + start + ", " +
                       offsets + ", " + live + ", " + rest + ")",
@@ -219,10 +215,9 @@ void KernelEmitter::emit_store(ValueId id, const Context& context) {
   const bool in_columns =
       is_scratch(found.buffer) && analysis_.mode == KernelAnalysis::Mode::columns;
   const std::int64_t stride =
-      in_columns ? 1
-      : context.variable < 0
-          ? 0
-          : found.index.coefficient(static_cast<std::size_t>(context.variable));
+      in_columns             ? 1
+      : context.variable < 0 ? 0
+                             : found.index.coefficient(static_cast<std::size_t>(context.variable));
   if (stride == 0 && !is_varying(value)) {
     return line("*(" + address(id, context, 0) +
                 ") = " + stored(value, found.dtype, context, 0, 1) + ";");
@@ -265,28 +260,28 @@ void KernelEmitter::emit_store_indirect(ValueId id, const Context& context) {
     if (!is_varying(offset) && stride != 0) {
       const std::string at = start + " + " + scalar(offset);
       const bool is_partial = !context.count.empty();
-      const std::string there =
-          vector_function(prelude_,
-                          std::string(stride == 1 ? "load" : "load_strided") +
-                              (is_partial ? "_part" : ""),
-                          element, context.lanes) +
-          "(" + at + (stride == 1 ? "" : ", " + std::to_string(stride)) +
-          (is_partial ? ", " + context.count : "") + ")";
+      const std::string there = vector_function(prelude_,
+                                                std::string(stride == 1 ? "load" : "load_strided") +
+                                                    (is_partial ? "_part" : ""),
+                                                element, context.lanes) +
+                                "(" + at + (stride == 1 ? "" : ", " + std::to_string(stride)) +
+                                (is_partial ? ", " + context.count : "") + ")";
       store_vector(found.buffer, at, stride,
                    is_add ? sum(there, vector_value, context.lanes) : vector_value, context);
       continue;
     }
     // One lane after the other: indices may repeat.
-    const std::string suffix = std::to_string(id) + (context.copies > 1 ? std::string(1, static_cast<char>('a' + copy)) : "");
-    const std::string count =
-        context.count.empty() ? std::to_string(context.lanes) : context.count;
+    const std::string suffix =
+        std::to_string(id) +
+        (context.copies > 1 ? std::string(1, static_cast<char>('a' + copy)) : "");
+    const std::string count = context.count.empty() ? std::to_string(context.lanes) : context.count;
     line("const " + prelude_.type(element, context.lanes) + " from_" + suffix + " = " +
          vector_value + ";");
     line("const " + prelude_.type("i64", context.lanes) + " at_" + suffix + " = " +
          vector(offset, context, copy) +
-         (stride == 0 ? ""
-                      : " + " + std::to_string(stride) + "L * " +
-                            iota(prelude_, "i64", context.lanes)) +
+         (stride == 0
+              ? ""
+              : " + " + std::to_string(stride) + "L * " + iota(prelude_, "i64", context.lanes)) +
          ";");
     open("for (long k = 0; k < " + count + "; ++k) {");
     line(element + "& place = *(" + start + " + at_" + suffix + "[k]);");

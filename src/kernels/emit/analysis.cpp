@@ -77,13 +77,12 @@ class KernelAnalyzer {
   using Entry = KernelAnalysis::Instruction;
 
   void note_memory(const Instruction& instruction) {
-    if (!has_buffer(instruction.op)) return;
+    if (!touches_memory(instruction.op)) return;
     const BufferId buffer = instruction.buffer;
     if (std::ranges::find(analysis_.buffers, buffer) == analysis_.buffers.end()) {
       analysis_.buffers.push_back(buffer);
     }
-    const bool is_load = instruction.op == Op::load || instruction.op == Op::load_indirect;
-    if (!is_load) analysis_.is_stored[buffer] = true;
+    if (writes_memory(instruction.op)) analysis_.is_stored[buffer] = true;
     if (instruction.op == Op::store_indirect || instruction.op == Op::add_indirect) {
       analysis_.is_serial = true;
     }
@@ -131,11 +130,11 @@ class KernelAnalyzer {
     for (const ValueId operand : instruction.operands) {
       if (operand != kNoValue) level = std::max(level, result_level(analysis_.values[operand]));
     }
-    const bool is_load = instruction.op == Op::load || instruction.op == Op::load_indirect;
-    const bool is_pinned = is_reduction(instruction.op) || is_scan(instruction.op) ||
-                           (has_buffer(instruction.op) &&
-                            (!is_load || analysis_.is_stored[instruction.buffer])) ||
-                           (instruction.op == Op::check && has_empty_loop_);
+    const bool is_pinned =
+        is_reduction(instruction.op) || is_scan(instruction.op) ||
+        (touches_memory(instruction.op) &&
+         (!reads_memory(instruction.op) || analysis_.is_stored[instruction.buffer])) ||
+        (instruction.op == Op::check && has_empty_loop_);
     if (is_pinned) level = innermost;
     // An index is used only where it has been checked.
     if (instruction.op == Op::check) check_level = std::max(check_level, level);
@@ -168,14 +167,14 @@ class KernelAnalyzer {
   int mask_width(const Entry& value) const {
     const Instruction& instruction = *value.instruction;
     if (instruction.op == Op::condition) return 4;
-    if (instruction.op == Op::load || instruction.op == Op::load_indirect) return 1;
+    if (reads_memory(instruction.op)) return 1;
     int width = 1;
     for (const ValueId operand : instruction.operands) {
       const Entry& entry = analysis_.values[operand];
       if (!entry.is_varying) continue;
       const c10::ScalarType dtype = entry.instruction->dtype;
-      width = std::max(
-          width, dtype == c10::ScalarType::Bool ? entry.mask_width : byte_width(dtype));
+      width =
+          std::max(width, dtype == c10::ScalarType::Bool ? entry.mask_width : byte_width(dtype));
     }
     return width;
   }
@@ -223,10 +222,6 @@ int vector_variable(const Kernel& kernel, const KernelAnalysis& analysis, const 
   if (analysis.mode == KernelAnalysis::Mode::columns) return outer - 1;
   return is_vector_pass(analysis, pass) ? outer + static_cast<int>(pass.inner.size()) - 1 : -1;
 }
-
-bool is_reduction(Op op) { return op >= Op::reduce_sum && op <= Op::reduce_argmin; }
-bool is_scan(Op op) { return op >= Op::scan_sum && op <= Op::scan_min; }
-bool has_buffer(Op op) { return op >= Op::load && op <= Op::add_indirect; }
 
 int pass_weight(const Pass& pass) {
   int weight = 0;

@@ -1,10 +1,11 @@
-/// \file What the emitter knows about a kernel before it writes: where each instruction stands in the
-/// nest of loops, which values differ between the lanes of a vector, and how wide vectors are.
+/// \file What the emitter knows about a kernel before it writes: where each instruction stands in
+/// the nest of loops, which values differ between the lanes of a vector, and how wide vectors are.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "kernels/instructions.h"
 #include "kernels/ir.h"
 #include "kernels/target.h"
 
@@ -32,7 +33,7 @@ struct KernelAnalysis {
   int lanes = 1;   ///< Of one vector.
   int copies = 1;  ///< How many vectors of columns are computed side by side.
   bool is_serial = false;
-  int weight = 0;  ///< About how many machine instructions a point takes.
+  int weight = 0;                   ///< About how many machine instructions a point takes.
   std::vector<Instruction> values;  ///< By ValueId.
   std::vector<bool> is_stored;      ///< By BufferId: the kernel stores to it.
   std::vector<BufferId> buffers;    ///< In order of first mention, scratch too.
@@ -45,10 +46,6 @@ int vector_variable(const Kernel& kernel, const KernelAnalysis& analysis, const 
 
 /// Whether the pass is made of vectors along its last inner loop.
 bool is_vector_pass(const KernelAnalysis& analysis, const Pass& pass);
-
-bool is_reduction(Op op);
-bool is_scan(Op op);
-bool has_buffer(Op op);
 
 int pass_weight(const Pass& pass);
 

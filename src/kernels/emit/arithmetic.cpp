@@ -91,25 +91,26 @@ std::string integer_function(Prelude& prelude, Op op, std::string_view element, 
   if (!prelude.is_new(name)) return name;
   if (lanes > 1) {
     const std::string scalar = integer_function(prelude, op, element, 1);
-    prelude.add(fill_in("inline_ $V $N($V a, $V b) {\n"
-                        "  $V v;\n"
-                        "  for (int k = 0; k < $n; ++k) v[k] = $f(a[k], b[k]);\n"
-                        "  return v;\n"
-                        "}\n",
-                        {{"V", prelude.type(element, lanes)},
-                         {"N", name},
-                         {"n", std::to_string(lanes)},
-                         {"f", scalar}}));
+    prelude.add(
+        fill_in("inline_ $V $N($V a, $V b) {\n"
+                "  $V v;\n"
+                "  for (int k = 0; k < $n; ++k) v[k] = $f(a[k], b[k]);\n"
+                "  return v;\n"
+                "}\n",
+                {{"V", prelude.type(element, lanes)},
+                 {"N", name},
+                 {"n", std::to_string(lanes)},
+                 {"f", scalar}}));
     return name;
   }
   const int bits = 8 * byte_width(element);
   auto define = [&](const IntegerFunction& entry) {
-    prelude.add(fill_in("inline_ $e $N($e a, $e b) {\n",
-                        {{"e", std::string(element)}, {"N", name}}) +
-                fill_in(entry.text, {{"e", std::string(element)},
-                                     {"bits", std::to_string(bits)},
-                                     {"last", std::to_string(bits - 1)}}) +
-                "}\n");
+    prelude.add(
+        fill_in("inline_ $e $N($e a, $e b) {\n", {{"e", std::string(element)}, {"N", name}}) +
+        fill_in(entry.text, {{"e", std::string(element)},
+                             {"bits", std::to_string(bits)},
+                             {"last", std::to_string(bits - 1)}}) +
+        "}\n");
   };
   if (element[0] == 'u') {
     for (const IntegerFunction& entry : kUnsignedFunctions) {
@@ -236,9 +237,9 @@ std::string literal(const c10::Scalar& value, c10::ScalarType dtype) {
     case ScalarType::BFloat16:
       return std::to_string(value.toBFloat16().x);
     default:
-      return integer_literal(value.isFloatingPoint() ? static_cast<std::int64_t>(value.toDouble())
-                                                     : value.toLong(),
-                             element_name(dtype));
+      return integer_literal(
+          value.isFloatingPoint() ? static_cast<std::int64_t>(value.toDouble()) : value.toLong(),
+          element_name(dtype));
   }
 }
 
@@ -252,17 +253,15 @@ std::string reduction_start(Op op, std::string_view element) {
     case Op::reduce_argmax:
       if (is_float(element)) return number(-HUGE_VAL, element);
       if (element[0] == 'u') return "0";
-      return integer_literal(std::numeric_limits<std::int64_t>::min() >>
-                                 (64 - 8 * byte_width(element)),
-                             element);
+      return integer_literal(
+          std::numeric_limits<std::int64_t>::min() >> (64 - 8 * byte_width(element)), element);
     case Op::reduce_min:
     case Op::scan_min:
     case Op::reduce_argmin:
       if (is_float(element)) return number(HUGE_VAL, element);
       if (element[0] == 'u') return std::to_string((1 << (8 * byte_width(element))) - 1);
-      return integer_literal(std::numeric_limits<std::int64_t>::max() >>
-                                 (64 - 8 * byte_width(element)),
-                             element);
+      return integer_literal(
+          std::numeric_limits<std::int64_t>::max() >> (64 - 8 * byte_width(element)), element);
     default:
       return number(0, element);
   }

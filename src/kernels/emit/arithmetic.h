@@ -1,5 +1,6 @@
-/// \file The expression of one arithmetic instruction, for scalars and for vectors. The semantics are
-/// ATen's: wrap-around of integers, NaN in maximum and minimum, the signs of division and remainder.
+/// \file The expression of one arithmetic instruction, for scalars and for vectors. The semantics
+/// are ATen's: wrap-around of integers, NaN in maximum and minimum, the signs of division and
+/// remainder.
 #pragma once
 
 #include <span>

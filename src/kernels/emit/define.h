@@ -15,7 +15,8 @@ void KernelEmitter::define(ValueId id, const Context& context, Expression&& expr
   for (int copy = 0; copy < copies; ++copy) {
     std::string name = value_name(id);
     if (copies > 1) name += static_cast<char>('a' + copy);
-    line("const " + type + " " + name + " = " + expression(copy, varying ? context.lanes : 1) + ";");
+    line("const " + type + " " + name + " = " + expression(copy, varying ? context.lanes : 1) +
+         ";");
     value.names.push_back(std::move(name));
   }
 }

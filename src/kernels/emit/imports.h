@@ -1,7 +1,7 @@
-/// \file The functions that generated code calls and does not contain: those of libm, of Sleef (which
-/// libtorch brings) and of ATen, for operators that are too rare or too long to be written into every
-/// kernel. A library names them in `assay_import_names`; its loader puts their addresses into
-/// `assay_imports`. So a library has no undefined symbols of its own.
+/// \file The functions that generated code calls and does not contain: those of libm, of Sleef
+/// (which libtorch brings) and of ATen, for operators that are too rare or too long to be written
+/// into every kernel. A library names them in `assay_import_names`; its loader puts their addresses
+/// into `assay_imports`. So a library has no undefined symbols of its own.
 #pragma once
 
 #include <string>

@@ -149,8 +149,7 @@ std::string KernelEmitter::mask(ValueId id, int width, const Context& context, i
     return convert_mask(prelude_, values_[id].names.at(static_cast<std::size_t>(copy)),
                         analysis_.values[id].mask_width, width, context.lanes);
   }
-  return splat(prelude_, "i" + std::to_string(8 * width), context.lanes,
-               scalar(id) + " ? -1 : 0");
+  return splat(prelude_, "i" + std::to_string(8 * width), context.lanes, scalar(id) + " ? -1 : 0");
 }
 
 std::string KernelEmitter::operand(ValueId id, const Context& context, int copy, int lanes,
@@ -175,9 +174,8 @@ std::string KernelEmitter::value_type(ValueId id, int lanes) {
 
 std::string KernelEmitter::value_name(ValueId id) const {
   const Instruction& found = instruction(id);
-  const bool is_load = found.op == Op::load || found.op == Op::load_indirect;
-  const std::string base =
-      is_load ? identifier(program_.buffers[found.buffer].name) : to_string(found.op);
+  const std::string base = reads_memory(found.op) ? identifier(program_.buffers[found.buffer].name)
+                                                  : to_string(found.op);
   return base + "_" + std::to_string(id);
 }
 
@@ -209,8 +207,7 @@ void KernelEmitter::emit_instruction(ValueId id, const Context& context) {
   }
   if (is_reduction(found.op)) return emit_reduction(id, context);
   if (is_scan(found.op)) return emit_scan(id, context);
-  define(id, context,
-         [&](int copy, int lanes) { return expression(id, context, copy, lanes); });
+  define(id, context, [&](int copy, int lanes) { return expression(id, context, copy, lanes); });
 }
 
 std::string KernelEmitter::expression(ValueId id, const Context& context, int copy, int lanes) {
@@ -285,8 +282,8 @@ std::string KernelEmitter::cast(ValueId id, const Context& context, int copy, in
 
 void KernelEmitter::emit_check(ValueId id, const Context& context) {
   const ValueId condition = instruction(id).operands[0];
-  std::string result = "return " + std::to_string(check_number_[id]) + ";  // " +
-                       instruction(id).message;
+  std::string result =
+      "return " + std::to_string(check_number_[id]) + ";  // " + instruction(id).message;
   std::ranges::replace(result, '\n', ' ');
   std::ranges::replace(result, '\\', '/');
   if (!is_varying(condition)) return line("if (!" + scalar(condition) + ") " + result);

@@ -1,5 +1,6 @@
-/// \file Writes one kernel. The parts lie in files of their own: loops (loops.cpp), loads and stores
-/// (accesses.cpp), reductions and scans (reductions.cpp), everything else (kernel_emitter.cpp).
+/// \file Writes one kernel. The parts lie in files of their own: loops (loops.cpp), loads and
+/// stores (accesses.cpp), reductions and scans (reductions.cpp), everything else
+/// (kernel_emitter.cpp).
 #pragma once
 
 #include <span>
@@ -31,7 +32,7 @@ class KernelEmitter {
     int variable = -1;  ///< The variable that the lanes follow.
   };
   struct Value {
-    std::vector<std::string> names;  ///< One per copy if it is varying, else one.
+    std::vector<std::string> names;   ///< One per copy if it is varying, else one.
     std::vector<std::string> totals;  ///< Of a reduction: what its partial results are added to.
   };
 

@@ -39,7 +39,8 @@ void KernelEmitter::emit_declarations(const std::vector<BufferId>& buffers) {
   for (std::size_t k = 0; k < buffers.size(); ++k) {
     const std::string type = (analysis_.is_stored[buffers[k]] ? "" : "const ") +
                              memory_name(program_.buffers[buffers[k]].dtype) + "*";
-    line(type + " const " + pointer(buffers[k]) + " = (" + type + ")buffers[" + number(static_cast<std::int64_t>(k)) + "];");
+    line(type + " const " + pointer(buffers[k]) + " = (" + type + ")buffers[" +
+         number(static_cast<std::int64_t>(k)) + "];");
   }
   std::int64_t bytes = 0;
   for (const BufferId buffer : analysis_.buffers) {
@@ -88,8 +89,8 @@ void KernelEmitter::emit_rows() {
     below *= std::max<std::int64_t>(1, kernel_.outer[k]);
   }
   // To the end of the row or of the range, whichever comes first.
-  line("const long stop = row * " + number(blocks) + " + " + number(blocks) +
-       " < end ? row * " + number(blocks) + " + " + number(blocks) + " : end;");
+  line("const long stop = row * " + number(blocks) + " + " + number(blocks) + " < end ? row * " +
+       number(blocks) + " + " + number(blocks) + " : end;");
   line("const long first = (unit - row * " + number(blocks) + ")" + per_block + ";");
   const std::string last = "(stop - row * " + number(blocks) + ")" + per_block;
   line("const long last = " +
@@ -252,8 +253,7 @@ void KernelEmitter::emit_vector_loop(int pass, const Context& context) {
     if (main + vectors < size) {
       open("{");
       line("const long " + r + " = " + number(main + vectors) + ";");
-      emit_level(pass, level,
-                 {context.lanes, 1, number(size - main - vectors), context.variable});
+      emit_level(pass, level, {context.lanes, 1, number(size - main - vectors), context.variable});
       close();
     }
     if (block != 0) {

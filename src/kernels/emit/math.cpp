@@ -104,11 +104,9 @@ std::string float_function(Prelude& prelude, Op op, std::string_view element, in
   }
   if (op == Op::sigmoid) {
     const std::string exp = float_function(prelude, Op::exp, element, lanes);
-    prelude.add(fill_in("inline_ $F $N($F x) { return $1 / ($1 + $exp(-x)); }\n",
-                        {{"F", type},
-                         {"N", name},
-                         {"1", element == "f32" ? "1.0f" : "1.0"},
-                         {"exp", exp}}));
+    prelude.add(fill_in(
+        "inline_ $F $N($F x) { return $1 / ($1 + $exp(-x)); }\n",
+        {{"F", type}, {"N", name}, {"1", element == "f32" ? "1.0f" : "1.0"}, {"exp", exp}}));
     return name;
   }
   define_import(prelude, name, op, std::string(element), lanes);

@@ -52,11 +52,10 @@ void KernelEmitter::declare_accumulators(ValueId id, const std::string& prefix,
   const int copies = lanes > 1 ? context.copies : 1;
   const std::string element = accumulator_element(id, lanes);
   const bool is_bool = instruction(found.operands[0]).dtype == c10::ScalarType::Bool;
-  const bool starts_true =
-      is_bool && (found.op == Op::reduce_all || found.op == Op::reduce_min);
-  const std::string start = is_bool ? (starts_true ? (lanes > 1 ? "-1" : "true")
-                                                   : (lanes > 1 ? "0" : "false"))
-                                    : reduction_start(found.op, element);
+  const bool starts_true = is_bool && (found.op == Op::reduce_all || found.op == Op::reduce_min);
+  const std::string start =
+      is_bool ? (starts_true ? (lanes > 1 ? "-1" : "true") : (lanes > 1 ? "0" : "false"))
+              : reduction_start(found.op, element);
   Value& value = values_[id];
   value.names.clear();
   for (int copy = 0; copy < copies; ++copy) {
@@ -117,8 +116,8 @@ void KernelEmitter::emit_reduction(ValueId id, const Context& context) {
   const int copies = lanes > 1 ? context.copies : 1;
   const int width = accumulator_width(id);
   // Lanes of columns that are not in use do no harm; those of a row would count.
-  const bool is_masked = lanes > 1 && !context.count.empty() &&
-                         analysis_.mode == KernelAnalysis::Mode::inner;
+  const bool is_masked =
+      lanes > 1 && !context.count.empty() && analysis_.mode == KernelAnalysis::Mode::inner;
   for (int copy = 0; copy < copies; ++copy) {
     const std::string& accumulator = values_[id].names[static_cast<std::size_t>(copy)];
     const std::string value = operand(source, context, copy, lanes, width);
@@ -140,7 +139,9 @@ std::string KernelEmitter::better(Op op, const std::string& element, int lanes) 
   const std::string earlier =
       lanes == 1 ? "(at < best_at)"
                  : convert_mask(prelude_, "(at < best_at)", 8, byte_width(element), lanes);
-  std::string text = "inline_ $R $N($V x, $P at, $V best, $P best_at) {\n  return (x $o best) | ((x == best) & $e)";
+  std::string text =
+      "inline_ $R $N($V x, $P at, $V best, $P best_at) {\n  return (x $o best) | ((x == best) & "
+      "$e)";
   if (is_float(element)) text += " | ((x != x) & ((best == best) | $e))";
   prelude_.add(fill_in(text + ";\n}\n",
                        {{"R", lanes == 1 ? "bool" : prelude_.type(integer_of(element), lanes)},
@@ -162,8 +163,8 @@ void KernelEmitter::emit_arg_step(ValueId id, const Context& context, int copy, 
   const std::string x = operand(found.operands[0], context, copy, lanes, width);
   const std::string at = operand(found.operands[1], context, copy, lanes, 8);
   open("{");
-  std::string test = better(found.op, element, lanes) + "(" + x + ", " + at + ", " + best + ", " +
-                     position + ")";
+  std::string test =
+      better(found.op, element, lanes) + "(" + x + ", " + at + ", " + best + ", " + position + ")";
   if (is_masked) test += " & " + first_lanes(width, context);
   line("const " + (lanes == 1 ? "bool" : prelude_.type(integer_of(element), lanes)) +
        " better = " + test + ";");
@@ -175,8 +176,7 @@ void KernelEmitter::emit_arg_step(ValueId id, const Context& context, int copy, 
 }
 
 std::string KernelEmitter::fold(Op step, const std::string& element, int lanes) {
-  std::string name =
-      "fold_" + std::string(to_string(step)) + "_" + prelude_.type(element, lanes);
+  std::string name = "fold_" + std::string(to_string(step)) + "_" + prelude_.type(element, lanes);
   if (!prelude_.is_new(name)) return name;
   std::string text = "inline_ " + element + " " + name + "(" + prelude_.type(element, lanes) +
                      " v" + std::to_string(lanes) + ") {\n";
@@ -277,10 +277,9 @@ void KernelEmitter::emit_scan(ValueId id, const Context& context) {
   const int width = accumulator_width(id);
   for (std::size_t copy = 0; copy < states.size(); ++copy) {
     const int lanes = accumulator_lanes(id, context);
-    const std::string x =
-        operand(found.operands[0], context, static_cast<int>(copy), lanes, width);
-    line(states[copy] + " = " +
-         combine(reduction_step(found.op), id, lanes, states[copy], x) + ";");
+    const std::string x = operand(found.operands[0], context, static_cast<int>(copy), lanes, width);
+    line(states[copy] + " = " + combine(reduction_step(found.op), id, lanes, states[copy], x) +
+         ";");
   }
   define(id, context, [&](int copy, int) { return states[static_cast<std::size_t>(copy)]; });
 }
