@@ -48,10 +48,14 @@ class Program:
         *,
         backend: str = BACKEND,
         gradient_strides: bool = True,
+        idle_strides: bool = True,
         values: bool = True,
         **options: Any,
     ) -> str:
-        """What is different when it is compiled; an empty text if nothing is."""
+        """What is different when it is compiled; an empty text if nothing is.
+
+        ``idle_strides`` are those of dimensions of one element, which mean nothing.
+        """
         own = copy.deepcopy(self.call) if isinstance(self.call, nn.Module) else self.call
         eager = self._outcome(self.call, state_of(self.call))
         compiled = assay.aot.compile(own, backend=backend, options=options)
@@ -62,6 +66,12 @@ class Program:
             return _error_difference(found, eager)
         if isinstance(found, Exception):
             raise found
+        if not idle_strides:
+            for observed in (eager, found):
+                leaves, structure = pytree.tree_flatten(observed.pieces["results"])
+                observed.pieces["results"] = pytree.tree_unflatten(
+                    without_idle_strides(leaves), structure
+                )
         return self._pieces_difference(found, eager, gradient_strides, values)
 
     def _outcome(self, call: Callable[..., Any], state: list[Tensor]) -> Observed | Exception:
@@ -98,6 +108,7 @@ class Program:
                 settle = without_idle_strides if gradient_strides else contiguous
                 piece, expected = settle(piece), settle(expected)
             exact = name.startswith(_EXACT)
+            piece, expected = _without_empty(piece), _without_empty(expected)
             if text := difference(piece, expected, values=exact):
                 return f"{name}: {text}"
             if exact or not values or assay.compare.same(expected, piece, equal_nan=True):
@@ -119,6 +130,19 @@ def _error_difference(found: Observed | Exception, eager: Exception) -> str:
             f"raised {type(found).__name__}: {found}\nbut eager {type(eager).__name__}: {message}"
         )
     return ""
+
+
+def _without_empty(value: Any) -> Any:
+    """The same with contiguous tensors where there is no element: their strides mean nothing."""
+
+    def settle(tensor: Tensor) -> Tensor:
+        if tensor.layout != torch.strided or tensor.numel() > 0:
+            return tensor
+        return torch.empty_like(tensor, memory_format=torch.contiguous_format).requires_grad_(
+            tensor.requires_grad
+        )
+
+    return pytree.tree_map_only(Tensor, settle, value)
 
 
 def in_float64(tensors: Sequence[Any]) -> list[Any]:
