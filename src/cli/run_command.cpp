@@ -17,6 +17,7 @@
 #include "cli/run_report.h"
 #include "graph/print.h"
 #include "observe/observe.h"
+#include "repro/debug_directory.h"
 #include "sandbox/report.h"
 
 namespace assay::cli {
@@ -46,8 +47,11 @@ compare::Callable compile(Session& session) {
   repro::seed_generator(command.seed);
   // The session outlives the compiled graph.
   const std::shared_ptr<const graph::Graph> graph(session.file.graph.get(), [](const void*) {});
-  return backends::compile_for_values(command.backend, graph, session.inputs.values,
-                                      session.file.source.get());
+  auto compiled = backends::compile(
+      *find_backend(command.backend),
+      backends::request_for_values(graph, session.inputs.values, session.file.source.get()),
+      {.debug_directory = repro::debug_directory_decorator()});
+  return backends::as_value_function(std::move(compiled), *graph);
 }
 
 // Inputs are made anew for each run: a graph may change them.
