@@ -103,16 +103,39 @@ inline constexpr auto settings = std::to_array<Setting>({
     {"disable_passes",
      text(""),
      {"ASSAY_DISABLE_PASSES"},
-     "graph passes that are switched off, with commas between them; `assay passes` lists them"},
+     "passes that are switched off, with commas between them; `assay passes` lists them"},
     {"pass_limit",
      integer(-1, -1),
      {"ASSAY_PASS_LIMIT"},
-     "how many rewrites graph passes may make, to find by bisection the one at fault; -1 is no "
+     "how many rewrites passes may make, to find by bisection the one at fault; -1 is no "
      "limit"},
     {"inject_fault",
      text(""),
      {"ASSAY_INJECT_FAULT"},
      "faults that every backend is given, OPERATOR:KIND with commas between them: relu:accuracy"},
+    {"kernel_fault",
+     text(""),
+     {"ASSAY_KERNEL_FAULT"},
+     "makes a rewrite of the kernels' pipeline wrong: its n-th, STEP:N, or those of an operator, "
+     "STEP:OPERATOR: inline_producers:exp"},
+
+    // Kernels (docs/kernels.md).
+    {"cxx",
+     text(""),
+     {"ASSAY_CXX", "CXX"},
+     "the C++ compiler of kernels; unset, g++ or clang++ on the PATH"},
+    {"compile_timeout",
+     integer(300, 1),
+     {"ASSAY_COMPILE_TIMEOUT"},
+     "after how many seconds a C++ compiler is stopped"},
+    {"cache_dir",
+     text(""),
+     {"ASSAY_CACHE_DIR"},
+     "where compiled kernels are kept; unset, assay in the user's cache directory"},
+    {"kernel_cache_megabytes",
+     integer(512, 1, 1 << 20),
+     {"ASSAY_KERNEL_CACHE_MEGABYTES"},
+     "how large the cache of compiled kernels may grow; what was not used for longest is removed"},
 
     // Logs and traces (docs/observe.md).
     {"logs",

@@ -79,6 +79,10 @@ Tensor celu(const Tensor& self, const Scalar& alpha) {
 }
 
 Tensor hardtanh(const Tensor& self, const Scalar& min_val, const Scalar& max_val) {
+  // Of integers it gives integers, which `clamp` does only for bounds that are.
+  if (at::isIntegralType(self.scalar_type(), false)) {
+    return self.clamp(min_val.to<std::int64_t>(), max_val.to<std::int64_t>());
+  }
   return self.clamp(min_val, max_val);
 }
 
