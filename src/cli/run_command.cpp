@@ -59,6 +59,9 @@ RunOutcome run_repeatedly(Session& session) {
   const RunCommand& command = session.command;
   const compare::Callable compiled = compile(session);
   RunOutcome outcome;
+  kernels::Profile profile;
+  std::optional<kernels::ProfileScope> profiling;
+  if (command.profile) profiling.emplace(profile);
   for (int i = 0; i < command.repeat; ++i) {
     session.stage = as_reported(command, Stage::run);
     session.inputs = repro::load_inputs(session.file, {command.seed, command.save_directory});
@@ -75,6 +78,7 @@ RunOutcome run_repeatedly(Session& session) {
       outcome.gradients = run_backward(outcome.results, session.inputs.values, *session.file.graph);
     }
   }
+  outcome.profile = profile.steps();
   return outcome;
 }
 
@@ -103,6 +107,11 @@ int run_and_report(Session& session) {
 
 int run(const RunCommand& command) {
   find_backend(command.backend);
+  if (command.profile && command.backend != "native") {
+    throw UserError(
+        "--profile times the kernels of the backend 'native', not '" + command.backend + "'",
+        "add --backend native");
+  }
   if (command.inject) backends::set_faults(backends::parse_faults(*command.inject));
   if (command.threads > 0) at::set_num_threads(command.threads);
   Session session{command,
