@@ -14,6 +14,7 @@
 #include "kernels/merge_kernels.h"
 #include "kernels/print.h"
 #include "kernels/program_uses.h"
+#include "kernels/report.h"
 #include "kernels/schedule.h"
 #include "kernels/simplify.h"
 #include "kernels/split_reductions.h"
@@ -122,6 +123,12 @@ ProgramCode compiled_code(const LoopProgram& program, const KernelOptions& optio
   return code;
 }
 
+void log_perf_hints(const LoopProgram& program) {
+  if (!observe::wants(observe::Artifact::perf_hints)) return;
+  const std::string hints = perf_hints_text(program);
+  if (!hints.empty()) observe::artifact(observe::Artifact::perf_hints, [&] { return hints; });
+}
+
 bool has_kernels(const LoopProgram& program) {
   return std::ranges::any_of(program.steps,
                              [](const Step& step) { return std::holds_alternative<Kernel>(step); });
@@ -143,6 +150,8 @@ std::shared_ptr<const CompiledGraph> compile(const CompileRequest& request,
   observe::artifact(observe::Artifact::ir_pre_fusion, [&] { return print(program); });
   fuse_and_schedule(pipeline, program);
   observe::artifact(observe::Artifact::ir_post_fusion, [&] { return print(program); });
+  observe::artifact(observe::Artifact::schedule, [&] { return schedule_text(program); });
+  log_perf_hints(program);
   MemoryPlan plan = planned(pipeline, program);
   ProgramCode code = compiled_code(program, options);
   return std::make_shared<const CompiledProgram>(std::move(program), std::move(plan),
