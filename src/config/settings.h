@@ -51,6 +51,28 @@ inline constexpr auto settings = std::to_array<Setting>({
      {"ASSAY_COMPILE_DEBUG_DIR", "TORCH_COMPILE_DEBUG_DIR", "torch_compile_debug"},
      "where each process makes its directory for what it writes; the variables name its parent"},
 
+    // The debug directory: what every compilation leaves (docs/kernels.md).
+    {"trace.enabled",
+     boolean(false),
+     {"ASSAY_COMPILE_DEBUG", "TORCH_COMPILE_DEBUG"},
+     "write a debug directory: for every compilation its graphs, loops, generated code and logs"},
+    {"trace.debug_log", boolean(true), {}, "the debug directory has logs"},
+    {"trace.fx_graph",
+     boolean(true),
+     {},
+     "the debug directory has fx_graph_readable.py and fx_graph_runnable.py"},
+    {"trace.inputs",
+     boolean(true),
+     {},
+     "fx_graph_runnable.py has the data of its inputs beside it, for `assay rerun`"},
+    {"trace.fx_graph_transformed",
+     boolean(true),
+     {},
+     "the debug directory has fx_graph_transformed.py, the graph that is lowered"},
+    {"trace.ir_pre_fusion", boolean(true), {}, "the debug directory has ir_pre_fusion.txt"},
+    {"trace.ir_post_fusion", boolean(true), {}, "the debug directory has ir_post_fusion.txt"},
+    {"trace.output_code", boolean(true), {}, "the debug directory has output_code.cpp"},
+
     // Compiling.
     {"cache_size_limit",
      integer(8, 0),
@@ -81,16 +103,21 @@ inline constexpr auto settings = std::to_array<Setting>({
     {"disable_passes",
      text(""),
      {"ASSAY_DISABLE_PASSES"},
-     "graph passes that are switched off, with commas between them; `assay passes` lists them"},
+     "passes that are switched off, with commas between them; `assay passes` lists them"},
     {"pass_limit",
      integer(-1, -1),
      {"ASSAY_PASS_LIMIT"},
-     "how many rewrites graph passes may make, to find by bisection the one at fault; -1 is no "
+     "how many rewrites passes may make, to find by bisection the one at fault; -1 is no "
      "limit"},
     {"inject_fault",
      text(""),
      {"ASSAY_INJECT_FAULT"},
      "faults that every backend is given, OPERATOR:KIND with commas between them: relu:accuracy"},
+    {"kernel_fault",
+     text(""),
+     {"ASSAY_KERNEL_FAULT"},
+     "makes a rewrite of the kernels' pipeline wrong: its n-th, STEP:N, or those of an operator, "
+     "STEP:OPERATOR: inline_producers:exp"},
 
     // Kernels (docs/kernels.md).
     {"cxx",
@@ -126,7 +153,7 @@ inline constexpr auto settings = std::to_array<Setting>({
      {"ASSAY_LOGS_OUT", "TORCH_LOGS_OUT"},
      "a file that gets the log lines as well",
      push_logs_out},
-    {"trace",
+    {"chrome_trace",
      text(""),
      {"ASSAY_TRACE"},
      "a file that gets a Chrome trace (Perfetto) of what was done; %p in it is the process id",

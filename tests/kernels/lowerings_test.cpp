@@ -131,10 +131,11 @@ double tolerance(at::ScalarType dtype) {
       return 1e-12;
     case at::kFloat:
       return 2e-6;
+    // Where eager rounds in between, we may be closer to the truth.
     case at::kHalf:
-      return 1e-3;
+      return 4e-3;
     case at::kBFloat16:
-      return 8e-3;
+      return 2e-2;
     default:
       return 0;
   }

@@ -89,13 +89,14 @@ Refusal division_with_mode(Call& call) {
   return float_arithmetic<Op::div>(call);
 }
 
-// Powers that ATen computes by other means, with other roundings.
-Value power_of(Value x, double exponent) {
+// Powers that ATen computes by other means, with other roundings and infinities.
+Value power_of(Value x, double exponent, ScalarType dtype) {
   if (exponent == 2) return x * x;
   if (exponent == 3) return x * x * x;
   if (c10::isFloatingType(x.dtype)) {
-    if (exponent == 0.5) return apply(Op::sqrt, x);
-    if (exponent == -0.5) return apply(Op::rsqrt, x);
+    // Not of half.
+    if (exponent == 0.5 && dtype != ScalarType::Half) return apply(Op::sqrt, x);
+    if (exponent == -0.5 && dtype != ScalarType::Half) return apply(Op::rsqrt, x);
     if (exponent == -1) return apply(Op::reciprocal, x);
     if (exponent == -2) return 1.0 / (x * x);
   }
@@ -115,7 +116,7 @@ Refusal power_with_number(Call& call) {
   } else if (!c10::isFloatingType(dtype) && exponent < 0) {
     return "raises for negative powers of integers";
   } else {
-    body.store(call.result(), power_of(x, exponent));
+    body.store(call.result(), power_of(x, exponent, dtype));
   }
   return nullptr;
 }

@@ -82,8 +82,13 @@ Refusal index_select(Call& call) {
 
 // Positions among all elements, in row-major order.
 Refusal take(Call& call) {
-  const TensorRef self = call.operand(0);
-  if (self.strides != row_major_strides(self.sizes)) return "of a tensor that is not contiguous";
+  TensorRef self = call.operand(0);
+  if (self.strides != row_major_strides(self.sizes)) {
+    const TensorRef copy = call.temporary(self.dtype, self.sizes);
+    Body& copying = call.kernel(self.sizes);
+    copying.store(copy, copying.load(self));
+    self = copy;
+  }
   Body& body = call.pointwise();
   const Value offset =
       checked_offset(body, body.load(call.operand(1)), element_count(self), 1, true);
