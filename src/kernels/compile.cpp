@@ -27,14 +27,14 @@ namespace assay::kernels {
 
 namespace {
 
-const graph::RegisterPass registered_lower({.name = "lower",
+const graph::RegisterPass registered_lower({.name = "lower_to_loops",
                                             .room = "kernels",
                                             .description = "operators become loops",
                                             .is_required = true});
 
 LoopProgram lowered(StepPipeline& pipeline, const CompileRequest& request) {
   return pipeline.make(
-      "lower",
+      "lower_to_loops",
       [&](StepContext& context) {
         LoopProgram program = lower(request.graph);
         for (Step& step : program.steps) {
