@@ -21,7 +21,7 @@ from assay.fx import from_graph_module
 __all__ = ["assay", "register"]
 
 # What compiles the graphs, of those that `assay backends` lists.
-BACKEND = "aot_eager_decomp_partition"
+BACKEND = "native"
 
 
 def assay(

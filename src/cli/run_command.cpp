@@ -107,7 +107,7 @@ int run_and_report(Session& session) {
 
 int run(const RunCommand& command) {
   find_backend(command.backend);
-  if (command.profile && command.backend != "native") {
+  if (command.profile && command.backend != "native" && command.backend != "inductor") {
     throw UserError(
         "--profile times the kernels of the backend 'native', not '" + command.backend + "'",
         "add --backend native");

@@ -26,7 +26,7 @@ from conformance.eager import difference
 __all__ = ["BACKEND", "Program", "in_float64"]
 
 # What compiles the programs of these tests.
-BACKEND = "aot_eager_decomp_partition"
+BACKEND = "native"
 
 _EXACT = ("generator", "shared memory", "is a leaf", "inputs that are leaves")
 _DOUBLE = {torch.complex64: torch.complex128, torch.complex32: torch.complex128}
