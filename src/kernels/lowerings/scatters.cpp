@@ -1,5 +1,6 @@
 // Writes at positions that tensors name. The result is a copy of the first argument; what is written
 // to it follows in eager's order: row-major over the indices, the later of two writes wins.
+#include <algorithm>
 #include <array>
 
 #include "kernels/lowerings/call.h"
@@ -29,10 +30,37 @@ void write_at(Body& body, Write write, const TensorRef& target, const Index& ind
   }
 }
 
+// `self[mask] = number`: the one use of a mask that does not ask where it is true.
+Refusal fill_by_mask(Call& call, const std::vector<std::optional<TensorRef>>& indices) {
+  const TensorRef values = call.operand(2);
+  const TensorRef result = call.result();
+  std::size_t first = 0;
+  while (!indices[first]) ++first;
+  for (std::size_t i = first + 1; i < indices.size(); ++i) {
+    if (indices[i]) return "indexed by a mask and more";
+  }
+  const bool accumulates = call.flag(3);
+  if (element_count(values) != 1 || accumulates) return "indexed by a mask";
+  const TensorRef& mask = *indices[first];
+  if (mask.dtype != ScalarType::Bool && mask.dtype != ScalarType::Byte) return "indexed by a mask";
+  Body& body = call.pointwise();
+  std::vector<std::size_t> loops(mask.sizes.size());
+  for (std::size_t i = 0; i < loops.size(); ++i) loops[i] = first + i;
+  const Value is_set = body.cast(body.load(mask, Body::index_of(mask, loops)), ScalarType::Bool);
+  const Value number = body.load(values, {values.offset, {}});
+  body.store(result, where(is_set, number, body.load(call.operand(0))));
+  return nullptr;
+}
+
 Refusal index_put(Call& call) {
   const TensorRef result = call.result();
   const TensorRef values = call.operand(2);
   if (values.dtype != result.dtype) return "dtypes differ";
+  const auto is_mask = [](const std::optional<TensorRef>& index) {
+    return index && (index->dtype == ScalarType::Bool || index->dtype == ScalarType::Byte);
+  };
+  const auto indices = call.tensors(1);
+  if (std::ranges::any_of(indices, is_mask)) return fill_by_mask(call, indices);
   const AdvancedIndex index(result, call.tensors(1));
   if (index.refusal() != nullptr) return index.refusal();
   if (values.sizes.size() > index.sizes().size()) return "values with more dimensions than indices";
