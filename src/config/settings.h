@@ -92,6 +92,24 @@ inline constexpr auto settings = std::to_array<Setting>({
      {"ASSAY_INJECT_FAULT"},
      "faults that every backend is given, OPERATOR:KIND with commas between them: relu:accuracy"},
 
+    // Kernels (docs/kernels.md).
+    {"cxx",
+     text(""),
+     {"ASSAY_CXX", "CXX"},
+     "the C++ compiler of kernels; unset, g++ or clang++ on the PATH"},
+    {"compile_timeout",
+     integer(300, 1),
+     {"ASSAY_COMPILE_TIMEOUT"},
+     "after how many seconds a C++ compiler is stopped"},
+    {"cache_dir",
+     text(""),
+     {"ASSAY_CACHE_DIR"},
+     "where compiled kernels are kept; unset, assay in the user's cache directory"},
+    {"kernel_cache_megabytes",
+     integer(512, 1, 1 << 20),
+     {"ASSAY_KERNEL_CACHE_MEGABYTES"},
+     "how large the cache of compiled kernels may grow; what was not used for longest is removed"},
+
     // Logs and traces (docs/observe.md).
     {"logs",
      text(""),
