@@ -37,10 +37,10 @@ bool narrow(const Condition& condition, Ranges& variables) {
     const std::int64_t low = condition.lower - rest.upper;
     const std::int64_t high = condition.upper - 1 - rest.lower;
     IndexRange& variable = variables[i];
-    variable.lower = std::max(variable.lower, factor > 0 ? ceil_divide(low, factor)
-                                                         : ceil_divide(high, factor));
-    variable.upper = std::min(variable.upper, factor > 0 ? floor_divide(high, factor)
-                                                         : floor_divide(low, factor));
+    variable.lower =
+        std::max(variable.lower, factor > 0 ? ceil_divide(low, factor) : ceil_divide(high, factor));
+    variable.upper = std::min(variable.upper,
+                              factor > 0 ? floor_divide(high, factor) : floor_divide(low, factor));
     if (variable.lower > variable.upper) return false;
   }
   const IndexRange whole = plain_range(condition.index, variables);

@@ -92,8 +92,8 @@ class Lowerer {
           break;
         case graph::Op::get_attr: {
           const graph::Attribute* attribute = program_.graph->attribute(node.target().name());
-          const bool is_tensor =
-              attribute == nullptr || std::holds_alternative<graph::TensorAttribute>(attribute->value);
+          const bool is_tensor = attribute == nullptr ||
+                                 std::holds_alternative<graph::TensorAttribute>(attribute->value);
           if (is_tensor) {
             add_extern(node, "an attribute of the module");
           } else {

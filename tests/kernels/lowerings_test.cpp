@@ -41,9 +41,9 @@ at::Tensor drawn(at::IntArrayRef sizes, at::ScalarType dtype) {
 std::vector<std::pair<std::string, at::Tensor>> sample_inputs(at::ScalarType dtype,
                                                               SampleLayout layout) {
   const double infinity = std::numeric_limits<double>::infinity();
-  at::Tensor edge = at::tensor({0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -2.5, 3.0, 1e4, infinity,
-                                -infinity, std::nan("")},
-                               at::kDouble);
+  at::Tensor edge = at::tensor(
+      {0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -2.5, 3.0, 1e4, infinity, -infinity, std::nan("")},
+      at::kDouble);
   if (!at::isFloatingType(dtype)) {
     edge = at::tensor({0, 1, 2, 3, 5, 9, 10, 31, 64, 100, 127, 1}, at::kLong);
   }
@@ -100,8 +100,8 @@ Interpreted run_by_interpreter(const LoopProgram& program, const std::vector<at:
   Interpreted run;
   std::vector<void*> pointers;
   for (const Buffer& buffer : program.buffers) {
-    run.memory.push_back(
-        at::full({std::max<std::int64_t>(buffer.elements, 1)}, 77, at::TensorOptions(buffer.dtype)));
+    run.memory.push_back(at::full({std::max<std::int64_t>(buffer.elements, 1)}, 77,
+                                  at::TensorOptions(buffer.dtype)));
     pointers.push_back(run.memory.back().data_ptr());
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -118,10 +118,9 @@ Interpreted run_by_interpreter(const LoopProgram& program, const std::vector<at:
   for (const ProgramOutput& output : program.outputs) {
     const auto& ref = std::get<TensorRef>(output);
     const at::Tensor& memory = run.memory[ref.buffer];
-    run.results.push_back(
-        memory.as_strided(at::IntArrayRef(ref.sizes.data(), ref.sizes.size()),
-                          at::IntArrayRef(ref.strides.data(), ref.strides.size()),
-                          memory.storage_offset() + ref.offset));
+    run.results.push_back(memory.as_strided(at::IntArrayRef(ref.sizes.data(), ref.sizes.size()),
+                                            at::IntArrayRef(ref.strides.data(), ref.strides.size()),
+                                            memory.storage_offset() + ref.offset));
   }
   return run;
 }
@@ -201,7 +200,8 @@ void check_sample(const LoweringSample& sample, at::ScalarType dtype, SampleLayo
     if (allowed != 0) {
       const at::Tensor zero = eager.eq(0).logical_and(ours.eq(0));
       ASSERT_TRUE(at::equal(ours.signbit().logical_and(zero), eager.signbit().logical_and(zero)))
-          << "signs of zeros: " << ours << "\ninstead of\n" << eager;
+          << "signs of zeros: " << ours << "\ninstead of\n"
+          << eager;
     }
   }
 }

@@ -108,9 +108,8 @@ Refusal average_pool(Call& call) {
   Body& body = call.pointwise();
   body.begin_pass(windows.inner());
   const Value zero = body.constant(0, input.dtype);
-  const Value x =
-      body.cast(body.load_if(input, windows.input_index(), windows.inside(), zero),
-                compute_dtype(dtype));
+  const Value x = body.cast(body.load_if(input, windows.input_index(), windows.inside(), zero),
+                            compute_dtype(dtype));
   const Value sum = body.reduce(Op::reduce_sum, x);
   Value divisor;
   const auto given = call.optional_number(6);
@@ -140,12 +139,10 @@ Refusal max_pool(Call& call) {
   Body& body = call.pointwise();
   body.begin_pass(windows.inner());
   const Value lowest = body.constant(-std::numeric_limits<double>::infinity(), input.dtype);
-  const Value x =
-      body.cast(body.load_if(input, windows.input_index(), windows.inside(), lowest),
-                compute_dtype(dtype));
+  const Value x = body.cast(body.load_if(input, windows.input_index(), windows.inside(), lowest),
+                            compute_dtype(dtype));
   // Of equal elements the first counts; what lies outside comes after all others.
-  const Value outside =
-      body.constant(std::numeric_limits<std::int64_t>::max(), ScalarType::Long);
+  const Value outside = body.constant(std::numeric_limits<std::int64_t>::max(), ScalarType::Long);
   const Value position =
       where(body.condition(windows.inside()), body.index(windows.flat_position()), outside);
   const Value largest = body.reduce(Op::reduce_max, x);

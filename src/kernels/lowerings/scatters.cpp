@@ -1,5 +1,5 @@
-// Writes at positions that tensors name. The result is a copy of the first argument; what is written
-// to it follows in eager's order: row-major over the indices, the later of two writes wins.
+// Writes at positions that tensors name. The result is a copy of the first argument; what is
+// written to it follows in eager's order: row-major over the indices, the later of two writes wins.
 #include <algorithm>
 #include <array>
 
@@ -125,8 +125,8 @@ Refusal write_rows(Call& call) {
   }
   const std::size_t loop[] = {dimension};
   const Value position = body.load(index, Body::index_of(index, loop));
-  const Value offset = checked_offset(body, position, result.sizes[dimension],
-                                      result.strides[dimension], false);
+  const Value offset =
+      checked_offset(body, position, result.sizes[dimension], result.strides[dimension], false);
   Index plain{result.offset, result.strides};
   plain.coefficients[dimension] = 0;
   write_at(body, write, result, plain, value, offset);
@@ -144,15 +144,14 @@ Refusal embedding_backward(Call& call) {
   Body& body = call.kernel(gradient.sizes);
   std::vector<std::size_t> loops(indices.sizes.size());
   for (std::size_t i = 0; i < loops.size(); ++i) loops[i] = i;
-  const Value position = body.cast(body.load(indices, Body::index_of(indices, loops)),
-                                   ScalarType::Long);
+  const Value position =
+      body.cast(body.load(indices, Body::index_of(indices, loops)), ScalarType::Long);
   Value value = body.cast(body.load(gradient), compute_dtype(result.dtype));
   if (padding >= 0) {
     const Value is_padding = eq(position, body.constant(padding, ScalarType::Long));
     value = where(is_padding, 0, value);
   }
-  const Value offset =
-      checked_offset(body, position, result.sizes[0], result.strides[0], false);
+  const Value offset = checked_offset(body, position, result.sizes[0], result.strides[0], false);
   Index plain{result.offset, Sizes(gradient.sizes.size(), 0)};
   plain.coefficients.back() = result.strides[1];
   body.add_at(result, plain, value, offset);
