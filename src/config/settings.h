@@ -81,16 +81,21 @@ inline constexpr auto settings = std::to_array<Setting>({
     {"disable_passes",
      text(""),
      {"ASSAY_DISABLE_PASSES"},
-     "graph passes that are switched off, with commas between them; `assay passes` lists them"},
+     "passes that are switched off, with commas between them; `assay passes` lists them"},
     {"pass_limit",
      integer(-1, -1),
      {"ASSAY_PASS_LIMIT"},
-     "how many rewrites graph passes may make, to find by bisection the one at fault; -1 is no "
+     "how many rewrites passes may make, to find by bisection the one at fault; -1 is no "
      "limit"},
     {"inject_fault",
      text(""),
      {"ASSAY_INJECT_FAULT"},
      "faults that every backend is given, OPERATOR:KIND with commas between them: relu:accuracy"},
+    {"kernel_fault",
+     text(""),
+     {"ASSAY_KERNEL_FAULT"},
+     "makes a rewrite of the kernels' pipeline wrong: its n-th, STEP:N, or those of an operator, "
+     "STEP:OPERATOR: inline_producers:exp"},
 
     // Kernels (docs/kernels.md).
     {"cxx",
