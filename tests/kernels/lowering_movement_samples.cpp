@@ -52,6 +52,13 @@ std::span<const LoweringSample> movement_samples() {
       {"aten.max_pool2d_with_indices.default(image, [3], [2], [1])", floats, 2},
       {"aten.max_pool2d_with_indices.default(image, [2, 2], [1], [0], [2, 1])", floats, 2},
       {"aten.max_pool3d_with_indices.default(image, [2], [1], [1])", floats, 2},
+      // Resampling.
+      {"aten.upsample_bilinear2d.default(image, [9, 11], False)", floats},
+      {"aten.upsample_bilinear2d.default(image, [9, 11], True)", floats},
+      {"aten.upsample_bilinear2d.default(image, [12, 8], False, 2.0, 2.0)", floats},
+      {"aten.upsample_bilinear2d.default(image, [3, 3], False)", floats},
+      {"aten.upsample_linear1d.default(cube, [9], False)", floats},
+      {"aten.upsample_trilinear3d.default(volume, [5, 3, 7], True)", floats},
       // Gathers.
       {"aten._unsafe_index.Tensor(x, [wrapped])"},
       {"aten.embedding.default(x, labels)"},

@@ -21,5 +21,6 @@ LoweringTable join_lowerings();
 LoweringTable gather_lowerings();
 LoweringTable scatter_lowerings();
 LoweringTable pooling_lowerings();
+LoweringTable resampling_lowerings();
 
 }  // namespace assay::kernels
