@@ -4,6 +4,7 @@
 
 #include "aten/facts.h"
 #include "aten/runner.h"
+#include "graph/print.h"
 #include "kernels/compiled_program.h"
 #include "kernels/emit.h"
 #include "kernels/inline_producers.h"
@@ -13,6 +14,7 @@
 #include "kernels/merge_kernels.h"
 #include "kernels/print.h"
 #include "kernels/program_uses.h"
+#include "kernels/report.h"
 #include "kernels/schedule.h"
 #include "kernels/simplify.h"
 #include "kernels/split_reductions.h"
@@ -25,14 +27,14 @@ namespace assay::kernels {
 
 namespace {
 
-const graph::RegisterPass registered_lower({.name = "lower",
+const graph::RegisterPass registered_lower({.name = "lower_to_loops",
                                             .room = "kernels",
                                             .description = "operators become loops",
                                             .is_required = true});
 
 LoopProgram lowered(StepPipeline& pipeline, const CompileRequest& request) {
   return pipeline.make(
-      "lower",
+      "lower_to_loops",
       [&](StepContext& context) {
         LoopProgram program = lower(request.graph);
         for (Step& step : program.steps) {
@@ -54,7 +56,8 @@ void fuse_and_schedule(StepPipeline& pipeline, LoopProgram& program) {
   // keep the machine busy.
   pipeline.run("split_reductions", program, &split_reductions);
 
-  // What is left has several consumers, or is a reduction: it runs beside what it shares loops with.
+  // What is left has several consumers, or is a reduction: it runs beside what it shares loops
+  // with.
   pipeline.run("merge_kernels", program, &merge_kernels);
 
   // After fusion, which leaves equal loads and unused stores behind.
@@ -69,8 +72,7 @@ void fuse_and_schedule(StepPipeline& pipeline, LoopProgram& program) {
 
 MemoryPlan planned(StepPipeline& pipeline, const LoopProgram& program) {
   return pipeline.make(
-      "reuse_in_place",
-      [&](StepContext& context) { return plan_memory(program, context); },
+      "reuse_in_place", [&](StepContext& context) { return plan_memory(program, context); },
       [](const MemoryPlan&) {}, static_cast<std::int64_t>(program.buffers.size()),
       [](const MemoryPlan& plan) {
         return "arena of " + std::to_string(plan.arena_bytes) + " bytes, peak " +
@@ -110,7 +112,8 @@ ProgramCode compiled_code(const LoopProgram& program, const KernelOptions& optio
   }
   observe::artifact(observe::Artifact::output_code, [&] { return emitted.code; });
   const observe::Phase phase("compile_kernels", observe::Component::inductor);
-  const auto library = compile_and_load(emitted.code, native_target());
+  const auto library =
+      compile_and_load(options.code.empty() ? emitted.code : options.code, native_target());
   for (const EmittedKernel& kernel : emitted.kernels) {
     code.functions.push_back(
         reinterpret_cast<KernelFunction>(library->symbol(kernel.symbol)));  // NOLINT: dlsym's way
@@ -120,9 +123,15 @@ ProgramCode compiled_code(const LoopProgram& program, const KernelOptions& optio
   return code;
 }
 
+void log_perf_hints(const LoopProgram& program) {
+  if (!observe::wants(observe::Artifact::perf_hints)) return;
+  const std::string hints = perf_hints_text(program);
+  if (!hints.empty()) observe::artifact(observe::Artifact::perf_hints, [&] { return hints; });
+}
+
 bool has_kernels(const LoopProgram& program) {
-  return std::ranges::any_of(
-      program.steps, [](const Step& step) { return std::holds_alternative<Kernel>(step); });
+  return std::ranges::any_of(program.steps,
+                             [](const Step& step) { return std::holds_alternative<Kernel>(step); });
 }
 
 }  // namespace
@@ -136,9 +145,13 @@ std::shared_ptr<const CompiledGraph> compile(const CompileRequest& request,
   LoopProgram program = lowered(pipeline, request);
   program.name = to_string(request.role);
   if (!has_kernels(program)) return aten::run_with_aten(request);
+  observe::artifact(observe::Artifact::post_grad_graphs,
+                    [&] { return graph::print(*request.graph); });
   observe::artifact(observe::Artifact::ir_pre_fusion, [&] { return print(program); });
   fuse_and_schedule(pipeline, program);
   observe::artifact(observe::Artifact::ir_post_fusion, [&] { return print(program); });
+  observe::artifact(observe::Artifact::schedule, [&] { return schedule_text(program); });
+  log_perf_hints(program);
   MemoryPlan plan = planned(pipeline, program);
   ProgramCode code = compiled_code(program, options);
   return std::make_shared<const CompiledProgram>(std::move(program), std::move(plan),

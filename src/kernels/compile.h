@@ -11,6 +11,8 @@ namespace assay::kernels {
 /// What a user may set: the names are options of the backend.
 struct KernelOptions {
   bool interpret = false;  ///< Execute loops instruction by instruction, without a compiler.
+  /// Compile this text instead of what is generated for the graph: that text, edited by a user.
+  std::string code = {};
 };
 
 /// Takes an inference, forward or backward graph. Throws `KernelCompileError` if the compiler does
