@@ -4,6 +4,7 @@
 
 #include "assay/error.h"
 #include "kernels/emit/imports.h"
+#include "kernels/emit/polynomials.h"
 #include "kernels/emit/vectors.h"
 
 namespace assay::kernels {
@@ -80,7 +81,7 @@ void define_import(Prelude& prelude, const std::string& name, Op op, const std::
   const std::string imported = import_name(op, element, lanes);
   if (imported.empty()) {
     internal_check(lanes > 1, "a function of floats has no implementation");
-    const std::string scalar = float_function(prelude, op, element, 1);
+    const std::string scalar = imported_function(prelude, op, element, 1);
     prelude.add(lane_loop(name, type, scalar, count, lanes));
     return;
   }
@@ -93,6 +94,12 @@ void define_import(Prelude& prelude, const std::string& name, Op op, const std::
 
 }  // namespace
 
+std::string imported_function(Prelude& prelude, Op op, std::string_view element, int lanes) {
+  std::string name = "imported_" + std::string(to_string(op)) + "_" + prelude.type(element, lanes);
+  if (prelude.is_new(name)) define_import(prelude, name, op, std::string(element), lanes);
+  return name;
+}
+
 std::string float_function(Prelude& prelude, Op op, std::string_view element, int lanes) {
   const std::string type = prelude.type(element, lanes);
   std::string name = std::string(to_string(op)) + "_" + type;
@@ -102,14 +109,9 @@ std::string float_function(Prelude& prelude, Op op, std::string_view element, in
                           operand_count(op), lanes));
     return name;
   }
-  if (op == Op::sigmoid) {
-    const std::string exp = float_function(prelude, Op::exp, element, lanes);
-    prelude.add(fill_in(
-        "inline_ $F $N($F x) { return $1 / ($1 + $exp(-x)); }\n",
-        {{"F", type}, {"N", name}, {"1", element == "f32" ? "1.0f" : "1.0"}, {"exp", exp}}));
-    return name;
+  if (!define_polynomial(prelude, op, element, lanes, name)) {
+    define_import(prelude, name, op, std::string(element), lanes);
   }
-  define_import(prelude, name, op, std::string(element), lanes);
   return name;
 }
 

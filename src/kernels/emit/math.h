@@ -14,4 +14,7 @@ namespace assay::kernels {
 /// give the same results where both are written into the text.
 std::string float_function(Prelude& prelude, Op op, std::string_view element, int lanes);
 
+/// The same by a call of an imported function, whether or not there is text for it.
+std::string imported_function(Prelude& prelude, Op op, std::string_view element, int lanes);
+
 }  // namespace assay::kernels
