@@ -37,35 +37,50 @@ bool narrow(const Condition& condition, Ranges& variables) {
     const std::int64_t low = condition.lower - rest.upper;
     const std::int64_t high = condition.upper - 1 - rest.lower;
     IndexRange& variable = variables[i];
-    variable.lower = std::max(variable.lower, factor > 0 ? ceil_divide(low, factor)
-                                                         : ceil_divide(high, factor));
-    variable.upper = std::min(variable.upper, factor > 0 ? floor_divide(high, factor)
-                                                         : floor_divide(low, factor));
+    variable.lower =
+        std::max(variable.lower, factor > 0 ? ceil_divide(low, factor) : ceil_divide(high, factor));
+    variable.upper = std::min(variable.upper,
+                              factor > 0 ? floor_divide(high, factor) : floor_divide(low, factor));
     if (variable.lower > variable.upper) return false;
   }
   const IndexRange whole = plain_range(condition.index, variables);
   return whole.lower < condition.upper && whole.upper >= condition.lower;
 }
 
-// If the index contains a multiple of the condition's, that part is bounded by the condition.
-void bound_by_condition(const Index& index, const Condition& condition, const Ranges& variables,
-                        IndexRange& range) {
-  for (std::size_t i = 0; i < variables.size(); ++i) {
-    const std::int64_t factor = condition.index.coefficient(i);
-    if (factor == 0 || index.coefficient(i) % factor != 0) continue;
-    const std::int64_t multiple = index.coefficient(i) / factor;
+// By how much `part` fits into `index`: the factor of all its variables, 0 if there is none.
+std::int64_t multiple_of(const Index& index, const Index& part, std::size_t rank) {
+  std::int64_t multiple = 0;
+  for (std::size_t i = 0; i < rank; ++i) {
+    const std::int64_t factor = part.coefficient(i);
+    if (factor == 0) continue;
+    const std::int64_t found = index.coefficient(i) / factor;
+    if (found == 0 || found * factor != index.coefficient(i)) return 0;
+    if (multiple != 0 && found != multiple) return 0;
+    multiple = found;
+  }
+  return multiple;
+}
+
+// Splits the index into multiples of the conditions' indices, which lie between their bounds, and
+// the rest.
+IndexRange range_by_parts(Index rest, const std::vector<Condition>& conditions,
+                          const Ranges& variables) {
+  IndexRange range;
+  for (const Condition& condition : conditions) {
+    const std::int64_t multiple = multiple_of(rest, condition.index, variables.size());
     if (multiple == 0) continue;
-    Index rest{index.offset - multiple * condition.index.offset, {}};
-    for (std::size_t k = 0; k < variables.size(); ++k) {
-      rest.coefficients.push_back(index.coefficient(k) - multiple * condition.index.coefficient(k));
-    }
-    const IndexRange remaining = plain_range(rest, variables);
     const IndexRange whole = plain_range(condition.index, variables);
     const std::int64_t low = std::max(condition.lower, whole.lower);
     const std::int64_t high = std::min(condition.upper - 1, whole.upper);
-    range.lower = std::max(range.lower, remaining.lower + multiple * (multiple > 0 ? low : high));
-    range.upper = std::min(range.upper, remaining.upper + multiple * (multiple > 0 ? high : low));
+    range.lower += multiple * (multiple > 0 ? low : high);
+    range.upper += multiple * (multiple > 0 ? high : low);
+    rest.offset -= multiple * condition.index.offset;
+    for (std::size_t i = 0; i < condition.index.coefficients.size(); ++i) {
+      if (condition.index.coefficients[i] != 0) rest.coefficients[i] = 0;
+    }
   }
+  const IndexRange remaining = plain_range(rest, variables);
+  return {range.lower + remaining.lower, range.upper + remaining.upper};
 }
 
 }  // namespace
@@ -80,11 +95,9 @@ std::optional<IndexRange> index_range(const Index& index, const Sizes& loops,
       if (!narrow(condition, variables)) return std::nullopt;
     }
   }
-  IndexRange range = plain_range(index, variables);
-  for (const Condition& condition : conditions) {
-    bound_by_condition(index, condition, variables, range);
-  }
-  return range;
+  const IndexRange plain = plain_range(index, variables);
+  const IndexRange parts = range_by_parts(index, conditions, variables);
+  return IndexRange{std::max(plain.lower, parts.lower), std::min(plain.upper, parts.upper)};
 }
 
 }  // namespace assay::kernels

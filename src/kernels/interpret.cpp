@@ -17,8 +17,8 @@ using c10::ScalarType;
 
 // A sum is kept in double, so that the order of its terms matters little.
 ScalarType accumulator_dtype(Op op, ScalarType dtype) {
-  const bool adds = op == Op::reduce_sum || op == Op::reduce_prod || op == Op::scan_sum ||
-                    op == Op::scan_prod;
+  const bool adds =
+      op == Op::reduce_sum || op == Op::reduce_prod || op == Op::scan_sum || op == Op::scan_prod;
   return adds && c10::isFloatingType(dtype) ? ScalarType::Double : dtype;
 }
 
@@ -284,17 +284,21 @@ class Interpreter {
 
   void take_extreme(const Instruction& instruction, ValueId id, Number value, Number position,
                     ScalarType dtype, bool is_first) {
+    const bool is_max = instruction.op == Op::reduce_argmax;
     bool is_better = is_first;
-    if (!is_better && is_floating(dtype)) {
+    bool is_equal = false;
+    if (is_floating(dtype)) {
       const double best = best_[id].floating;
-      const bool beats = instruction.op == Op::reduce_argmax ? value.floating > best
-                                                             : value.floating < best;
-      is_better = beats || (std::isnan(value.floating) && !std::isnan(best));
-      if (std::isnan(best)) is_better = false;
-    } else if (!is_better) {
-      is_better = instruction.op == Op::reduce_argmax ? value.integer > best_[id].integer
-                                                      : value.integer < best_[id].integer;
+      const bool is_nan = std::isnan(value.floating);
+      is_equal = value.floating == best || (is_nan && std::isnan(best));
+      const bool beats = is_max ? value.floating > best : value.floating < best;
+      is_better |= beats || (is_nan && !std::isnan(best));
+    } else {
+      const std::int64_t best = best_[id].integer;
+      is_equal = value.integer == best;
+      is_better |= is_max ? value.integer > best : value.integer < best;
     }
+    is_better |= is_equal && position.integer < values_[id].integer;
     if (!is_better) return;
     best_[id] = value;
     values_[id] = position;

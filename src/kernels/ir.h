@@ -205,11 +205,11 @@ struct Instruction {
   Op op = Op::constant;
   c10::ScalarType dtype = c10::ScalarType::Float;  ///< Of the result; of a store, the buffer's.
   c10::SmallVector<ValueId, 3> operands = {};
-  BufferId buffer = 0;        ///< Of loads and stores.
-  Index index = {};  ///< Of loads, stores and `index`.
+  BufferId buffer = 0;                     ///< Of loads and stores.
+  Index index = {};                        ///< Of loads, stores and `index`.
   std::vector<Condition> conditions = {};  ///< Of `load` and `condition`.
-  c10::Scalar constant = {};  ///< Of `constant`.
-  std::string message = {};   ///< Of `check`.
+  c10::Scalar constant = {};               ///< Of `constant`.
+  std::string message = {};                ///< Of `check`.
 };
 
 /// A part of a kernel that runs once per point of the outer loops: its body at every point of the

@@ -92,11 +92,12 @@ class Lowerer {
           break;
         case graph::Op::get_attr: {
           const graph::Attribute* attribute = program_.graph->attribute(node.target().name());
-          const bool is_subgraph = attribute != nullptr && attribute->subgraph() != nullptr;
-          if (is_subgraph) {
-            nodes_[&node];
-          } else {
+          const bool is_tensor = attribute == nullptr ||
+                                 std::holds_alternative<graph::TensorAttribute>(attribute->value);
+          if (is_tensor) {
             add_extern(node, "an attribute of the module");
+          } else {
+            nodes_[&node];  // a subgraph, which whoever calls it knows by the node
           }
           break;
         }

@@ -28,8 +28,7 @@ std::string affine(const Index& index, std::size_t outer) {
   for (std::size_t i = 0; i < index.coefficients.size(); ++i) {
     const std::int64_t factor = index.coefficients[i];
     if (factor == 0) continue;
-    const std::string name =
-        i < outer ? "i" + std::to_string(i) : "r" + std::to_string(i - outer);
+    const std::string name = i < outer ? "i" + std::to_string(i) : "r" + std::to_string(i - outer);
     text += factor < 0 ? (text.empty() ? "-" : " - ") : (text.empty() ? "" : " + ");
     if (factor != 1 && factor != -1) text += std::to_string(std::abs(factor)) + "*";
     text += name;

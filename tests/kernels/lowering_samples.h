@@ -7,6 +7,7 @@
 ///   one        no dimensions
 ///   cube       sizes 2, 3, 4
 ///   image      sizes 2, 3, 6, 4
+///   volume     sizes 1, 2, 3, 4, 2
 ///   empty      sizes 0, 6
 ///   unit       sizes 4, 6, values between 0 and 1
 ///   edge       size 12, with the values where operators have corners: 0, -0, NaN, infinities, ...

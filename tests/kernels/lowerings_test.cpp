@@ -57,6 +57,7 @@ std::vector<std::pair<std::string, at::Tensor>> sample_inputs(at::ScalarType dty
       {"one", drawn({}, dtype)},
       {"cube", drawn({2, 3, 4}, dtype)},
       {"image", drawn({2, 3, 6, 4}, dtype)},
+      {"volume", drawn({1, 2, 3, 4, 2}, dtype)},
       {"empty", drawn({0, 6}, dtype)},
       {"unit", unit.to(dtype)},
       {"edge", edge.to(dtype)},

@@ -47,8 +47,7 @@ Tensor addcmul(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2,
   const at::ScalarType dtype = at::native::result_type({self, tensor1, tensor2});
   const Tensor left = widen(tensor1);
   // Integers are multiplied by the whole part.
-  const Scalar factor =
-      at::isIntegralType(dtype, true) ? Scalar(value.to<std::int64_t>()) : value;
+  const Scalar factor = at::isIntegralType(dtype, true) ? Scalar(value.to<std::int64_t>()) : value;
   const Tensor product = (is_one(factor) ? left : left * factor) * widen(tensor2);
   return (widen(self) + product).to(dtype);
 }

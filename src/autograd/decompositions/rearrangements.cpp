@@ -210,7 +210,7 @@ DecompositionTable rearrangement_decompositions() {
       row<ops::repeat>("clone, expand, view", repeat),
       row<ops::roll>("cat, clone, slice, view", roll),
       row<ops::rot90>("clone, flip, permute", rot90),
-      row<ops::stack>("cat, unsqueeze", stack),
+      row<ops::stack>("cat, clone, unsqueeze", stack),
       row<ops::tril>("arange, clone, full, le, sub, unsqueeze, where", tril),
       row<ops::triu>("arange, clone, full, ge, sub, unsqueeze, where", triu),
   });

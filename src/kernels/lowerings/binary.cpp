@@ -177,8 +177,7 @@ Refusal log_of_sum(Call& call) {
   const Value y = call.value(body, 1, dtype);
   const Value larger = apply(Op::maximum, x, y);
   const Value distance = -apply(Op::abs, x - y);
-  const Value small = is_base_2 ? apply(Op::log1p, apply(Op::exp2, distance)) *
-                                      (1 / std::log(2.0))
+  const Value small = is_base_2 ? apply(Op::log1p, apply(Op::exp2, distance)) * (1 / std::log(2.0))
                                 : apply(Op::log1p, apply(Op::exp, distance));
   // Infinities of one sign would give NaN.
   const Value equal_infinities = apply(Op::isinf, x) & eq(x, y);

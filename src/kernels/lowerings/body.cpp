@@ -33,9 +33,8 @@ c10::Scalar converted(const c10::Scalar& value, ScalarType dtype) {
     default:
       break;
   }
-  const std::int64_t integer = value.isFloatingPoint()
-                                   ? static_cast<std::int64_t>(value.toDouble())
-                                   : value.to<std::int64_t>();
+  const std::int64_t integer = value.isFloatingPoint() ? static_cast<std::int64_t>(value.toDouble())
+                                                       : value.to<std::int64_t>();
   switch (dtype) {
     case ScalarType::Byte:
       return static_cast<std::int64_t>(static_cast<std::uint8_t>(integer));
@@ -167,8 +166,7 @@ Value Body::loop_index(std::size_t loop) {
 }
 
 Value Body::condition(std::vector<Condition> conditions) {
-  return add(
-      {.op = Op::condition, .dtype = ScalarType::Bool, .conditions = std::move(conditions)});
+  return add({.op = Op::condition, .dtype = ScalarType::Bool, .conditions = std::move(conditions)});
 }
 
 Value Body::cast(Value value, ScalarType dtype) {

@@ -233,8 +233,8 @@ ScalarType promoted_dtype(const Call& call, std::initializer_list<std::size_t> p
       category = promote(category, ref->dtype);
     } else {
       const c10::Scalar number = call.number(position);
-      const ScalarType dtype = number.isFloatingPoint() ? c10::get_default_dtype_as_scalartype()
-                                                        : number.type();
+      const ScalarType dtype =
+          number.isFloatingPoint() ? c10::get_default_dtype_as_scalartype() : number.type();
       numbers = promote(numbers, dtype);
     }
   }

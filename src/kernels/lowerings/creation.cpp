@@ -39,8 +39,7 @@ Refusal range(Call& call, const c10::Scalar& start, const c10::Scalar& step) {
     const Value number = body.cast(body.loop_index(0), ScalarType::Double);
     body.store(call.result(), start.toDouble() + number * step.toDouble());
   } else {
-    body.store(call.result(),
-               body.index({start.to<std::int64_t>(), {step.to<std::int64_t>()}}));
+    body.store(call.result(), body.index({start.to<std::int64_t>(), {step.to<std::int64_t>()}}));
   }
   return nullptr;
 }
@@ -62,9 +61,9 @@ Refusal linspace(Call& call) {
   const bool is_float = dtype == ScalarType::Float;
   const double start = call.floating(0);
   const double end = call.floating(1);
-  const double step =
-      is_float ? (static_cast<float>(end) - static_cast<float>(start)) / static_cast<float>(steps - 1)
-               : (end - start) / static_cast<double>(steps - 1);
+  const double step = is_float ? (static_cast<float>(end) - static_cast<float>(start)) /
+                                     static_cast<float>(steps - 1)
+                               : (end - start) / static_cast<double>(steps - 1);
   const Value number = body.cast(body.loop_index(0), dtype);
   const Value from_end = body.cast(body.index({steps - 1, {-1}}), dtype);
   const Value is_first_half = body.condition({{.index = {0, {1}}, .lower = 0, .upper = steps / 2}});

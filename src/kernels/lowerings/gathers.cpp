@@ -38,8 +38,8 @@ Refusal gather(Call& call) {
   }
   if (index.sizes.empty()) return "an index without dimensions";
   const std::size_t dimension = wrap_dimension(call.integer(1), self.sizes.size());
-  const Value offset = checked_offset(body, body.load(index), self.sizes[dimension],
-                                      self.strides[dimension], false);
+  const Value offset =
+      checked_offset(body, body.load(index), self.sizes[dimension], self.strides[dimension], false);
   Index plain{self.offset, self.strides};
   plain.coefficients[dimension] = 0;
   body.store(result, body.load_at(self, plain, offset));
@@ -47,8 +47,7 @@ Refusal gather(Call& call) {
 }
 
 // Rows of `table` (along `dimension`) at the positions of `index`, whose dimensions replace it.
-Refusal rows_at(Call& call, const TensorRef& table, const TensorRef& index,
-                std::size_t dimension) {
+Refusal rows_at(Call& call, const TensorRef& table, const TensorRef& index, std::size_t dimension) {
   Body& body = call.pointwise();
   const TensorRef result = call.result();
   Index plain{table.offset, {}};

@@ -1,5 +1,5 @@
-/// \file Index tensors: wrapped, checked, and turned into offsets of elements. Used by the lowerings
-/// of gathers and scatters.
+/// \file Index tensors: wrapped, checked, and turned into offsets of elements. Used by the
+/// lowerings of gathers and scatters.
 #pragma once
 
 #include <optional>

@@ -82,8 +82,7 @@ Refusal roll(Call& call) {
       if (to.sizes[dimension] != size) return "rolls a dimension twice";
       cut.emplace_back(slice(to, dimension, shift, size - shift),
                        slice(from, dimension, 0, size - shift));
-      cut.emplace_back(slice(to, dimension, 0, shift),
-                       slice(from, dimension, size - shift, shift));
+      cut.emplace_back(slice(to, dimension, 0, shift), slice(from, dimension, size - shift, shift));
     }
     parts = std::move(cut);
   }
@@ -262,7 +261,8 @@ Refusal triangle(Call& call) {
   Body& body = call.pointwise();
   // column - row <= diagonal, or >= diagonal.
   constexpr std::int64_t kFar = std::int64_t{1} << 60;
-  Condition condition{.lower = is_lower ? -kFar : diagonal, .upper = is_lower ? diagonal + 1 : kFar};
+  Condition condition{.lower = is_lower ? -kFar : diagonal,
+                      .upper = is_lower ? diagonal + 1 : kFar};
   condition.index.coefficients.resize(rank, 0);
   condition.index.coefficients[rank - 2] = -1;
   condition.index.coefficients[rank - 1] = 1;

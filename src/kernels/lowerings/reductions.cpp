@@ -57,8 +57,9 @@ Refusal product_over(Call& call, const Sizes& dimensions) {
 Refusal mean_over(Call& call, const Sizes& dimensions) {
   const ScalarType dtype = call.result_dtype();
   if (!c10::isFloatingType(dtype)) return "raises for integers";
-  return reduce_over(call, dimensions, Op::reduce_sum, dtype, as_it_is,
-                     [](Value sum, std::int64_t count) { return sum / static_cast<double>(count); });
+  return reduce_over(
+      call, dimensions, Op::reduce_sum, dtype, as_it_is,
+      [](Value sum, std::int64_t count) { return sum / static_cast<double>(count); });
 }
 
 Refusal extremum_over(Call& call, const Sizes& dimensions, bool is_max) {
@@ -99,9 +100,7 @@ Refusal nansum(Call& call) {
   const ScalarType dtype = call.result_dtype();
   return reduce_over(
       call, call.integers(1), Op::reduce_sum, dtype,
-      [](Value x) {
-        return c10::isFloatingType(x.dtype) ? where(apply(Op::isnan, x), 0, x) : x;
-      },
+      [](Value x) { return c10::isFloatingType(x.dtype) ? where(apply(Op::isnan, x), 0, x) : x; },
       as_reduced);
 }
 
@@ -216,9 +215,7 @@ Refusal vector_norm(Call& call) {
   return reduce_over(
       call, dimensions, Op::reduce_sum, dtype,
       [&](Value x) { return apply(Op::pow, apply(Op::abs, x), constant_like(x, order)); },
-      [&](Value sum, std::int64_t) {
-        return apply(Op::pow, sum, constant_like(sum, 1 / order));
-      });
+      [&](Value sum, std::int64_t) { return apply(Op::pow, sum, constant_like(sum, 1 / order)); });
 }
 
 Refusal logsumexp(Call& call) {

@@ -1,5 +1,6 @@
-// Writes at positions that tensors name. The result is a copy of the first argument; what is written
-// to it follows in eager's order: row-major over the indices, the later of two writes wins.
+// Writes at positions that tensors name. The result is a copy of the first argument; what is
+// written to it follows in eager's order: row-major over the indices, the later of two writes wins.
+#include <algorithm>
 #include <array>
 
 #include "kernels/lowerings/call.h"
@@ -29,10 +30,37 @@ void write_at(Body& body, Write write, const TensorRef& target, const Index& ind
   }
 }
 
+// `self[mask] = number`: the one use of a mask that does not ask where it is true.
+Refusal fill_by_mask(Call& call, const std::vector<std::optional<TensorRef>>& indices) {
+  const TensorRef values = call.operand(2);
+  const TensorRef result = call.result();
+  std::size_t first = 0;
+  while (!indices[first]) ++first;
+  for (std::size_t i = first + 1; i < indices.size(); ++i) {
+    if (indices[i]) return "indexed by a mask and more";
+  }
+  const bool accumulates = call.flag(3);
+  if (element_count(values) != 1 || accumulates) return "indexed by a mask";
+  const TensorRef& mask = *indices[first];
+  if (mask.dtype != ScalarType::Bool && mask.dtype != ScalarType::Byte) return "indexed by a mask";
+  Body& body = call.pointwise();
+  std::vector<std::size_t> loops(mask.sizes.size());
+  for (std::size_t i = 0; i < loops.size(); ++i) loops[i] = first + i;
+  const Value is_set = body.cast(body.load(mask, Body::index_of(mask, loops)), ScalarType::Bool);
+  const Value number = body.load(values, {values.offset, {}});
+  body.store(result, where(is_set, number, body.load(call.operand(0))));
+  return nullptr;
+}
+
 Refusal index_put(Call& call) {
   const TensorRef result = call.result();
   const TensorRef values = call.operand(2);
   if (values.dtype != result.dtype) return "dtypes differ";
+  const auto is_mask = [](const std::optional<TensorRef>& index) {
+    return index && (index->dtype == ScalarType::Bool || index->dtype == ScalarType::Byte);
+  };
+  const auto indices = call.tensors(1);
+  if (std::ranges::any_of(indices, is_mask)) return fill_by_mask(call, indices);
   const AdvancedIndex index(result, call.tensors(1));
   if (index.refusal() != nullptr) return index.refusal();
   if (values.sizes.size() > index.sizes().size()) return "values with more dimensions than indices";
@@ -97,8 +125,8 @@ Refusal write_rows(Call& call) {
   }
   const std::size_t loop[] = {dimension};
   const Value position = body.load(index, Body::index_of(index, loop));
-  const Value offset = checked_offset(body, position, result.sizes[dimension],
-                                      result.strides[dimension], false);
+  const Value offset =
+      checked_offset(body, position, result.sizes[dimension], result.strides[dimension], false);
   Index plain{result.offset, result.strides};
   plain.coefficients[dimension] = 0;
   write_at(body, write, result, plain, value, offset);
@@ -116,15 +144,14 @@ Refusal embedding_backward(Call& call) {
   Body& body = call.kernel(gradient.sizes);
   std::vector<std::size_t> loops(indices.sizes.size());
   for (std::size_t i = 0; i < loops.size(); ++i) loops[i] = i;
-  const Value position = body.cast(body.load(indices, Body::index_of(indices, loops)),
-                                   ScalarType::Long);
+  const Value position =
+      body.cast(body.load(indices, Body::index_of(indices, loops)), ScalarType::Long);
   Value value = body.cast(body.load(gradient), compute_dtype(result.dtype));
   if (padding >= 0) {
     const Value is_padding = eq(position, body.constant(padding, ScalarType::Long));
     value = where(is_padding, 0, value);
   }
-  const Value offset =
-      checked_offset(body, position, result.sizes[0], result.strides[0], false);
+  const Value offset = checked_offset(body, position, result.sizes[0], result.strides[0], false);
   Index plain{result.offset, Sizes(gradient.sizes.size(), 0)};
   plain.coefficients.back() = result.strides[1];
   body.add_at(result, plain, value, offset);

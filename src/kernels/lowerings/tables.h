@@ -20,5 +20,7 @@ LoweringTable scan_lowerings();
 LoweringTable join_lowerings();
 LoweringTable gather_lowerings();
 LoweringTable scatter_lowerings();
+LoweringTable pooling_lowerings();
+LoweringTable resampling_lowerings();
 
 }  // namespace assay::kernels

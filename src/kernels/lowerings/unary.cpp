@@ -50,17 +50,15 @@ Refusal sign(Call& call) {
   return nullptr;
 }
 
-Value loaded_for_test(Call& call, Body& body) {
-  return call.value(body, 0, call.operand(0).dtype);
-}
+Value loaded_for_test(Call& call, Body& body) { return call.value(body, 0, call.operand(0).dtype); }
 
 // False for all integers.
 template <Op op>
 Refusal float_test(Call& call) {
   Body& body = call.pointwise();
   const Value x = loaded_for_test(call, body);
-  body.store(call.result(), c10::isFloatingType(x.dtype) ? apply(op, x)
-                                                         : body.constant(false, ScalarType::Bool));
+  body.store(call.result(),
+             c10::isFloatingType(x.dtype) ? apply(op, x) : body.constant(false, ScalarType::Bool));
   return nullptr;
 }
 
