@@ -1,4 +1,4 @@
-"""What all tests need to know: where the build is."""
+"""What all tests need to know: where the build is, and where compiled kernels are kept."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+
+# Kernels that tests compile stay out of the user's cache, and are there for the next run.
+os.environ.setdefault("ASSAY_CACHE_DIR", str(ROOT / "build" / "kernel_cache"))
 
 
 @pytest.fixture(scope="session")

@@ -38,7 +38,8 @@ with assay.config.patch(repro_level=4, repro_tolerance=1e-2):
 - **Python.** `assay.config` has an attribute for each setting. `assay.config.patch(...)` takes
   names or a dict and is a context manager and a decorator; `assay.config.unset(name)` takes an
   assignment back. Unknown names raise `AttributeError`, values of another type `TypeError`, both
-  with what would be right.
+  with what would be right. A name with a dot is an attribute of a group,
+  `assay.config.trace.output_code`; in a patch it is the key of a dict.
 - **C++.** `config::get<"repro_level">()`, `config::set`, `config::unset`,
   `config::PatchScope` (`src/config/config.h`); a wrong name or type does not compile.
 - **Threads.** Values belong to the process: every thread sees a change at once. A patch that ends
@@ -129,8 +130,15 @@ def annotation(row: Row) -> str:
 
 
 def stub(rows: list[Row]) -> str:
-    lines = "".join(f"{row['name']}: {annotation(row)}\n" for row in rows)
-    return STUB + lines + STUB_END
+    plain = "".join(f"{row['name']}: {annotation(row)}\n" for row in rows if "." not in row["name"])
+    groups: dict[str, str] = {}
+    for row in rows:
+        group, dot, name = row["name"].partition(".")
+        if dot:
+            groups[group] = groups.get(group, "") + f"    {name}: {annotation(row)}\n"
+    classes = "".join(f"class _{name.title()}:\n{body}\n" for name, body in groups.items())
+    members = "".join(f"{name}: _{name.title()}\n" for name in groups)
+    return STUB + classes + plain + members + STUB_END
 
 
 def main(arguments: list[str]) -> int:

@@ -42,6 +42,7 @@ def measure(works: dict[str, Callable[[torch.Tensor], Any]]) -> dict[str, float]
 def run(binary: Path) -> dict[str, dict[str, float]]:
     """By front end: nanoseconds per call."""
     works: dict[str, Callable[[torch.Tensor], Any]] = {"bare": add_one}
+    works["native"] = assay.aot.compile(add_one, backend="native")
     for backend in ("eager", "aot_eager"):
         works[backend] = assay.aot.compile(add_one, backend=backend)
         works[f"stock {backend}"] = torch.compile(add_one, backend=backend)

@@ -108,6 +108,18 @@ class CompiledFunction:
         fallback: bool,
         cache_limit: int | None,
     ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        graph: Graph,
+        backend: str | Callable[..., Any],
+        options: dict[str, bool | int | float | str],
+        name: str,
+        fallback: bool,
+        cache_limit: int | None,
+    ) -> None: ...
+    def raise_as(self, eager: Callable[..., Any]) -> None: ...
+    def prepare(self, *inputs: Any) -> None: ...
     def __call__(self, *inputs: Any) -> Any: ...
 
 class FastCall:

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch  # noqa: F401  (loads libtorch, which the extension links)
 
-from assay import _C, aot, compare, config, errors, fx
+from assay import _C, _dynamo_backend, aot, compare, config, errors, fx
 from assay._backends import register_backend
 from assay._compile import (
     Unsupported,
@@ -35,6 +35,7 @@ from assay.errors import *  # noqa: F403  (its __all__ is the list of exceptions
 __version__: str = _C.version
 
 _C.configure_from_environment()
+_dynamo_backend.register()
 
 __all__ = [
     "CompileProfiler",

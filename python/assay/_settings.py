@@ -49,11 +49,31 @@ class Patch(AbstractContextManager[None]):
         return patched
 
 
+class Group:
+    """Settings with a common prefix: ``assay.config.trace.output_code``."""
+
+    def __init__(self, prefix: str) -> None:
+        object.__setattr__(self, "_prefix", prefix)
+
+    def __getattr__(self, name: str) -> Any:
+        return _C.config_get(self._prefix + name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        _C.config_set(self._prefix + name, value)
+
+    def __dir__(self) -> list[str]:
+        names = (row["name"] for row in _C.config_describe())
+        return [name.removeprefix(self._prefix) for name in names if name.startswith(self._prefix)]
+
+
+_GROUPS = {"trace": Group("trace.")}
+
+
 class Config(ModuleType):
     """The module ``assay.config``: each setting is an attribute."""
 
     def __getattr__(self, name: str) -> Any:
-        return _C.config_get(name)
+        return _GROUPS[name] if name in _GROUPS else _C.config_get(name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith("__"):  # what Python's import sets
@@ -65,7 +85,8 @@ class Config(ModuleType):
         raise AttributeError(f"a setting cannot be deleted: '{name}'; see assay.config.unset")
 
     def __dir__(self) -> list[str]:
-        return [*self.to_dict(), "patch", "reload_environment", "to_dict", "unset"]
+        plain = [name for name in self.to_dict() if "." not in name]
+        return [*plain, *_GROUPS, "patch", "reload_environment", "to_dict", "unset"]
 
     def patch(self, values: Mapping[str, Any] | None = None, /, **named: Any) -> Patch:
         return Patch({**(values or {}), **named})

@@ -125,6 +125,17 @@ def compile(
     return Compiled(program, make)
 
 
+def recorded(
+    program: Callable[..., Any],
+    backend: str | Callable[..., Any],
+    options: dict[str, bool | int | float | str],
+    name: str,
+) -> _C.CompiledFunction:
+    """A function of tensors and numbers alone; calls that cannot be traced run eagerly."""
+    plain, checked = _function(program), _checked(program)
+    return _C.CompiledFunction(plain, checked, backend, options, name, True, None)
+
+
 def partition(joint: str, forward_outputs: int, *, partitioner: str = "min_cut") -> dict[str, Any]:
     """Split a joint graph's text: ``forward``, ``backward``, ``saved``, ``saved_bytes``."""
     return _C.partition_text(joint, forward_outputs, partitioner)

@@ -98,7 +98,13 @@ void add_aot(py::module_& module) {
                     std::optional<std::size_t>>(),
            py::arg("graph"), py::arg("backend"), py::arg("options"), py::arg("fallback"),
            py::arg("cache_limit"))
+      .def(py::init<const GraphHandle&, const py::object&, const BackendOptions&,
+                    const std::string&, bool, std::optional<std::size_t>>(),
+           py::arg("graph"), py::arg("backend"), py::arg("options"), py::arg("name"),
+           py::arg("fallback"), py::arg("cache_limit"))
       .def_property_readonly("graphs", &FunctionHandle::graphs)
+      .def("raise_as", &FunctionHandle::raise_as, py::arg("eager"))
+      .def("prepare", &FunctionHandle::prepare)
       .def("__call__", &FunctionHandle::call);
   py::class_<TraceHandle>(module, "Trace")
       .def_readonly("captured", &TraceHandle::captured)

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "assay/error.h"
+#include "aten/runner.h"
 #include "graph/parse.h"
 #include "graph/print.h"
 #include "held_object.h"
@@ -157,7 +158,26 @@ FunctionHandle::FunctionHandle(const std::string& graph, const py::object& backe
     : function_(std::shared_ptr<const graph::Graph>(graph::parse(graph, "<graph>")),
                 function_options(backend, backend_options, "graph", fallback, cache_limit)) {}
 
-py::object FunctionHandle::run(std::span<c10::IValue> inputs) {
+FunctionHandle::FunctionHandle(
+    std::pair<std::shared_ptr<const graph::Graph>, std::vector<at::Tensor>> graph_and_tensors,
+    frontend::FunctionOptions options)
+    : function_(std::move(graph_and_tensors.first), std::move(options),
+                std::move(graph_and_tensors.second)) {}
+
+FunctionHandle::FunctionHandle(const GraphHandle& graph, const py::object& backend,
+                               const BackendOptions& backend_options, const std::string& name,
+                               bool fallback, std::optional<std::size_t> cache_limit)
+    : FunctionHandle(lift_attributes(graph.source()),
+                     function_options(backend, backend_options, name, fallback, cache_limit)) {}
+
+void FunctionHandle::prepare(const py::args& args) {
+  Values inputs;
+  for (py::handle argument : args) inputs.push_back(aten::pack_value(from_python(argument)));
+  const py::gil_scoped_release unlocked;
+  function_.prepare(inputs);
+}
+
+py::object FunctionHandle::run(std::span<c10::IValue> inputs, std::span<PyObject* const> args) {
   try {
     Values outputs;
     const aten::ResultStructure* structure = nullptr;
@@ -171,6 +191,15 @@ py::object FunctionHandle::run(std::span<c10::IValue> inputs) {
     return to_python(structure->fill(outputs));
   } catch (const PythonResult& result) {
     return result.object;
+  } catch (const aten::OperatorError&) {
+    if (raise_as_) {
+      py::tuple again(args.size());
+      for (std::size_t i = 0; i < args.size(); ++i) {
+        again[i] = py::reinterpret_borrow<py::object>(args[i]);
+      }
+      raise_as_(*again);
+    }
+    throw;  // only what was compiled fails
   }
 }
 
@@ -179,7 +208,7 @@ std::optional<py::object> FunctionHandle::try_fast_call(std::span<PyObject* cons
   for (PyObject* argument : args) {
     if (!add_plain_value(argument, inputs)) return std::nullopt;
   }
-  return run(inputs);
+  return run(inputs, args);
 }
 
 py::object FunctionHandle::call(const py::args& args) {
@@ -192,7 +221,7 @@ py::object FunctionHandle::call(const py::args& args) {
                  "running eagerly: " + error.detail().message);
     return eager_(*args);
   }
-  return run(inputs);
+  return run(inputs, {&PyTuple_GET_ITEM(args.ptr(), 0), args.size()});
 }
 
 std::vector<std::string> FunctionHandle::graphs() const {

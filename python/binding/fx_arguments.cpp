@@ -1,5 +1,6 @@
 #include "fx_arguments.h"
 
+#include <pybind11/complex.h>
 #include <torch/csrc/Device.h>
 #include <torch/csrc/Dtype.h>
 #include <torch/csrc/DynamicTypes.h>

@@ -28,6 +28,7 @@
 #include "python_backend.h"
 #include "python_error.h"
 #include "python_values.h"
+#include "repro/debug_directory.h"
 #include "repro/inputs.h"
 #include "repro/repro_file.h"
 #include "repro/write.h"
@@ -198,5 +199,6 @@ PYBIND11_MODULE(_C, module) {
     observe::Settings settings = config::observe_settings();
     settings.timings = true;  // compile_times() works without being asked for first, as in stock
     observe::configure(settings);
+    repro::start_capture_log();
   });
 }

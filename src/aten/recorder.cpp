@@ -193,6 +193,24 @@ void Recorder::record_in_place(const c10::OperatorHandle& op, c10::DispatchKeySe
   stack = {changed};
 }
 
+// What updates nothing has operators of its own, for which there may be a replacement.
+bool Recorder::replace_batch_norm(Stack& stack, bool has_statistics) {
+  if (!replacement_) return false;
+  static const c10::OperatorHandle no_training = c10::Dispatcher::singleton().findSchemaOrThrow(
+      "aten::_native_batch_norm_legit_no_training", "");
+  static const c10::OperatorHandle no_statistics =
+      c10::Dispatcher::singleton().findSchemaOrThrow("aten::_native_batch_norm_legit", "no_stats");
+  Stack other = stack;
+  if (has_statistics) {
+    other.erase(other.begin() + 5);  // training
+  } else {
+    other.erase(other.begin() + 3, other.begin() + 5);
+  }
+  if (!replacement_(has_statistics ? no_training : no_statistics, other)) return false;
+  stack = std::move(other);
+  return true;
+}
+
 // Operators that update running statistics without declaring it. The one that autograd calls has a
 // functional form, which returns the new statistics.
 void Recorder::record_statistics(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
@@ -203,6 +221,7 @@ void Recorder::record_statistics(const c10::OperatorHandle& op, c10::DispatchKey
   const bool has_statistics = std::ranges::any_of(operator_record(op).writes, is_given);
   const bool is_batch_norm = op.operator_name() == c10::OperatorName("aten::native_batch_norm", "");
   if (!has_statistics || (is_batch_norm && !stack[5].toBool())) {
+    if (is_batch_norm && replace_batch_norm(stack, has_statistics)) return;
     record_call(op, keys, stack);
     return;
   }
@@ -216,10 +235,12 @@ void Recorder::record_statistics(const c10::OperatorHandle& op, c10::DispatchKey
       "aten::_native_batch_norm_legit_functional", "");
   const at::Tensor mean = stack[3].toTensor();
   const at::Tensor variance = stack[4].toTensor();
-  Node& node = add_call(functional, stack);
-  use_current_values(stack);
-  run_below(functional, keys, stack);
-  add_results(node, stack);
+  if (!replacement_ || !replacement_(functional, stack)) {
+    Node& node = add_call(functional, stack);
+    use_current_values(stack);
+    run_below(functional, keys, stack);
+    add_results(node, stack);
+  }
   const at::Tensor new_mean = stack[3].toTensor();
   const at::Tensor new_variance = stack[4].toTensor();
   replace_value(mean, new_mean, node_of(new_mean));

@@ -88,6 +88,7 @@ class Recorder {
   void use_current_values(Stack& stack) const;
   void record_in_place(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack& stack);
   void record_statistics(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack& stack);
+  bool replace_batch_norm(Stack& stack, bool has_statistics);
   void record_call(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack& stack);
 
   graph::Graph& graph_;

@@ -256,10 +256,13 @@ class Trace {
 
   void check_geometry(std::size_t input) const {
     const TracedInput& traced = inputs_[input];
-    if (traced.argument.sizes() == traced.given.sizes() &&
-        traced.argument.strides() == traced.given.strides()) {
-      return;
+    bool is_same = traced.argument.sizes() == traced.given.sizes();
+    for (std::int64_t dim = 0; is_same && dim < traced.given.dim(); ++dim) {
+      // The stride of a single element means nothing, and a copy may have another one.
+      is_same =
+          traced.given.size(dim) <= 1 || traced.argument.stride(dim) == traced.given.stride(dim);
     }
+    if (is_same) return;
     throw TraceError("the program changes the size, strides or storage of input " +
                          std::to_string(input) + " in place",
                      "return the changed tensor instead of using transpose_, resize_, set_ and the "
@@ -337,8 +340,12 @@ class Trace {
     if (made.requires_grad && shares_with_other(i, values)) {
       if (auto view = view_of_base(i, values)) return *view;
     }
-    made.index = add_forward_output(recorder_->node_of(values[i]), values[i], output);
-    value_of_output_[output.unsafeGetTensorImpl()] = made.index;
+    // A view of it may have been returned before, and have added it.
+    auto [found, is_new] = value_of_output_.try_emplace(output.unsafeGetTensorImpl(), 0);
+    if (is_new) {
+      found->second = add_forward_output(recorder_->node_of(values[i]), values[i], output);
+    }
+    made.index = found->second;
     return made;
   }
 

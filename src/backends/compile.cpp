@@ -46,6 +46,8 @@ Compiler decorate(Compiler compiler, const std::shared_ptr<FaultInjection>& faul
                   const Surroundings& surroundings) {
   // Innermost: to everything else the compiler itself is broken.
   if (faults != nullptr) compiler = with_faults(std::move(compiler), faults);
+  // Writes down what this very compiler is given and prints, with its faults.
+  if (surroundings.debug_directory) compiler = surroundings.debug_directory(std::move(compiler));
   // Sees the compiler fail, and what it was given.
   if (surroundings.debug_wrapper) compiler = surroundings.debug_wrapper(std::move(compiler));
   // Outermost: the time and the guide's steps include whatever is done on a failure.

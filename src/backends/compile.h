@@ -18,6 +18,8 @@ namespace assay::backends {
 struct Surroundings {
   /// The debug wrapper (repro/debug.h); may be empty.
   CompilerDecorator debug_wrapper = {};
+  /// The debug directory (repro/debug_directory.h); may be empty.
+  CompilerDecorator debug_directory = {};
   /// Injected faults belong to the compiler of the halves where there is one: whoever watches that
   /// compiler must see it fail, on a graph without the fault.
   bool faults_in_halves = false;

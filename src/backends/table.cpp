@@ -15,6 +15,9 @@ CompiledPointer compile_aot_eager_decomp_partition_with_mode(const CompileReques
 CompiledPointer compile_aot_eager_decomp_partition_crossref(const CompileRequest& request);
 CompiledPointer compile_invoke_subgraph(const CompileRequest& request);
 
+// native.cpp
+CompiledPointer compile_native(const CompileRequest& request);
+
 // torchscript.cpp
 CompiledPointer compile_ts(const CompileRequest& request);
 CompiledPointer compile_aot_ts(const CompileRequest& request);
@@ -43,6 +46,15 @@ Backend on_halves(std::string name, std::string description, Compiler compile) {
   made.compiles_halves = true;
   made.options = {
       {"lazy_backward", false, "compile the backward graph when backward is first called"}};
+  return made;
+}
+
+// Generates kernels; `inductor` is what PyTorch's users call such a backend.
+Backend generates_kernels(std::string name, std::string description) {
+  Backend made = on_halves(std::move(name), std::move(description), &compile_native);
+  made.tags = {};
+  made.options.push_back(
+      {"interpret", false, "execute the loops one instruction at a time, without a compiler"});
   return made;
 }
 
@@ -84,6 +96,9 @@ std::vector<Backend> own_backends() {
                 "aot_eager_decomp_partition that checks every value's dtype, sizes and strides "
                 "against the graph",
                 &compile_aot_eager_decomp_partition_crossref),
+      generates_kernels("native",
+                        "differentiate ahead of time, then compile fused CPU kernels in C++"),
+      generates_kernels("inductor", "another name of native"),
       on_captured("relu_compile_error_TESTING_ONLY", "eager, but rejects graphs that call relu",
                   &compile_relu_compile_error, "testing"),
       on_captured("relu_runtime_error_TESTING_ONLY", "eager, but relu raises",

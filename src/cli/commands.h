@@ -21,6 +21,7 @@ struct RunCommand {
   std::optional<std::filesystem::path> output;  ///< Save the results here, for torch.load.
   std::optional<std::string> inject;            ///< A fault for the backend: `relu:accuracy`.
   bool backward = false;  ///< Also run backward and show the inputs' gradients.
+  bool profile = false;   ///< Time every kernel and ATen call.
   bool json = false;
 
   // What follows is for run_isolated.
@@ -88,6 +89,27 @@ struct ShowCommand {
   bool run = true;  ///< Run the graph once where the file does not say its shapes.
 };
 int show(const ShowCommand& command);
+
+struct CoverageCommand {
+  std::filesystem::path file;  ///< Empty: list every lowering.
+  bool json = false;
+};
+int coverage(const CoverageCommand& command);
+
+struct CacheCommand {
+  std::string action = "stat";  ///< stat, clear or path
+  bool json = false;
+};
+int cache(const CacheCommand& command);
+
+struct RerunCommand {
+  std::filesystem::path directory;  ///< Of one graph, in a debug directory.
+  int repeat = 20;
+  int threads = 0;  ///< 0: PyTorch's default
+  std::uint64_t seed = 0;
+  bool json = false;
+};
+int rerun(const RerunCommand& command);
 
 /// Lists the components and artifacts that TORCH_LOGS may name.
 int logs(bool json);

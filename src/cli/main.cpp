@@ -11,6 +11,7 @@
 #include "config/config.h"
 #include "config/observe_settings.h"
 #include "observe/timings.h"
+#include "repro/debug_directory.h"
 
 namespace {
 
@@ -37,6 +38,9 @@ struct Options {
   cli::ReduceCommand reduce;
   cli::AnalyzeCommand analyze;
   cli::BundleCommand bundle;
+  cli::CoverageCommand coverage;
+  cli::CacheCommand cache;
+  cli::RerunCommand rerun;
   std::string save_directory;
   std::string output;
   std::string inject;
@@ -56,6 +60,8 @@ CLI::App* add_run(CLI::App& app, Options& options) {
       ->capture_default_str();
   run->add_flag("--backward", options.run.backward,
                 "Also run backward from the sum of the results, and show the inputs' gradients");
+  run->add_flag("--profile", options.run.profile,
+                "With the backend native: the time of every kernel and ATen call");
   run->add_option("--inject", options.inject,
                   "Inject a fault, OPERATOR:KIND, e.g. relu:accuracy; the kinds are\n"
                   "compile_error, runtime_error, accuracy, nan, segfault, abort, hang, oom;\n"
@@ -190,6 +196,40 @@ CLI::App* add_show(CLI::App& app, Options& options) {
   return show;
 }
 
+CLI::App* add_coverage(CLI::App& app, Options& options) {
+  CLI::App* coverage = app.add_subcommand(
+      "coverage", "List which operators become kernels, of a graph file or at all");
+  coverage->add_option("FILE", options.coverage.file, "A graph file");
+  coverage->add_flag("--json", options.json, "Print one JSON array");
+  return coverage;
+}
+
+CLI::App* add_cache(CLI::App& app, Options& options) {
+  CLI::App* cache = app.add_subcommand("cache", "Compiled kernels on disk");
+  cache->add_option("ACTION", options.cache.action, "stat, clear or path")
+      ->check(CLI::IsMember({"stat", "clear", "path"}))
+      ->capture_default_str();
+  cache->add_flag("--json", options.json, "Print one JSON object");
+  return cache;
+}
+
+CLI::App* add_rerun(CLI::App& app, Options& options) {
+  cli::RerunCommand& command = options.rerun;
+  CLI::App* rerun = app.add_subcommand(
+      "rerun", "Compile a debug directory's output_code.cpp, run it, and compare with eager");
+  rerun->add_option("DIR", command.directory, "torchinductor/model__0_forward_1.0, or the like")
+      ->required();
+  rerun->add_option("--repeat", command.repeat, "Run this many times; the fastest counts")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  rerun->add_option("--threads", command.threads, "Threads inside kernels and operators")
+      ->check(CLI::Range(1, 1024));
+  rerun->add_option("--seed", command.seed, "Seed for synthesized inputs and random operators")
+      ->capture_default_str();
+  rerun->add_flag("--json", options.json, "Print one JSON object");
+  return rerun;
+}
+
 // What ends a command before it has a verdict on a program is a mistake in the request, or a bug.
 int report_exception(const Options& options) {
   const assay::aten::FailureDetail failure = assay::aten::describe_exception();
@@ -237,6 +277,9 @@ int parse_and_run(int argc, char** argv, Options& options) {
   CLI::App* analyze = add_analyze(app, options);
   CLI::App* bundle = add_bundle(app, options);
   CLI::App* show = add_show(app, options);
+  CLI::App* rerun = add_rerun(app, options);
+  CLI::App* coverage = add_coverage(app, options);
+  CLI::App* cache = add_cache(app, options);
   CLI::App* logs = app.add_subcommand("logs", "List the names that TORCH_LOGS accepts");
   logs->add_flag("--json", options.json, "Print one JSON array");
   CLI::App* passes = app.add_subcommand("passes", "List the graph passes");
@@ -256,8 +299,8 @@ int parse_and_run(int argc, char** argv, Options& options) {
       const std::string found = app.remaining().front();
       throw UserError(
           (found.starts_with('-') ? "unknown option '" : "unknown command '") + found + "'",
-          "the commands are: run, reduce, analyze, bundle, show, backends, config, decompositions, "
-          "logs, passes");
+          "the commands are: run, reduce, analyze, bundle, show, rerun, coverage, cache, backends, "
+          "config, decompositions, logs, passes");
     }
     app.exit(error);
     return kUsageError;
@@ -269,6 +312,7 @@ int parse_and_run(int argc, char** argv, Options& options) {
   if (!options.trace.empty()) settings.trace = options.trace;
   settings.timings = settings.timings || options.timings;
   observe::configure(settings);
+  assay::repro::start_capture_log();
   assay::backends::load_plugins(assay::backends::split_plugins(assay::config::get<"plugins">()));
   assay::backends::load_plugins(options.plugins);
 
@@ -294,6 +338,15 @@ int parse_and_run(int argc, char** argv, Options& options) {
   } else if (show->parsed()) {
     options.show.json = options.json;
     code = cli::show(options.show);
+  } else if (rerun->parsed()) {
+    options.rerun.json = options.json;
+    code = cli::rerun(options.rerun);
+  } else if (coverage->parsed()) {
+    options.coverage.json = options.json;
+    code = cli::coverage(options.coverage);
+  } else if (cache->parsed()) {
+    options.cache.json = options.json;
+    code = cli::cache(options.cache);
   } else if (logs->parsed()) {
     code = cli::logs(options.json);
   } else if (passes->parsed()) {

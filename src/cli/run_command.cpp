@@ -17,6 +17,7 @@
 #include "cli/run_report.h"
 #include "graph/print.h"
 #include "observe/observe.h"
+#include "repro/debug_directory.h"
 #include "sandbox/report.h"
 
 namespace assay::cli {
@@ -46,8 +47,11 @@ compare::Callable compile(Session& session) {
   repro::seed_generator(command.seed);
   // The session outlives the compiled graph.
   const std::shared_ptr<const graph::Graph> graph(session.file.graph.get(), [](const void*) {});
-  return backends::compile_for_values(command.backend, graph, session.inputs.values,
-                                      session.file.source.get());
+  auto compiled = backends::compile(
+      *find_backend(command.backend),
+      backends::request_for_values(graph, session.inputs.values, session.file.source.get()),
+      {.debug_directory = repro::debug_directory_decorator()});
+  return backends::as_value_function(std::move(compiled), *graph);
 }
 
 // Inputs are made anew for each run: a graph may change them.
@@ -55,6 +59,9 @@ RunOutcome run_repeatedly(Session& session) {
   const RunCommand& command = session.command;
   const compare::Callable compiled = compile(session);
   RunOutcome outcome;
+  kernels::Profile profile;
+  std::optional<kernels::ProfileScope> profiling;
+  if (command.profile) profiling.emplace(profile);
   for (int i = 0; i < command.repeat; ++i) {
     session.stage = as_reported(command, Stage::run);
     session.inputs = repro::load_inputs(session.file, {command.seed, command.save_directory});
@@ -71,6 +78,7 @@ RunOutcome run_repeatedly(Session& session) {
       outcome.gradients = run_backward(outcome.results, session.inputs.values, *session.file.graph);
     }
   }
+  outcome.profile = profile.steps();
   return outcome;
 }
 
@@ -99,6 +107,11 @@ int run_and_report(Session& session) {
 
 int run(const RunCommand& command) {
   find_backend(command.backend);
+  if (command.profile && command.backend != "native" && command.backend != "inductor") {
+    throw UserError(
+        "--profile times the kernels of the backend 'native', not '" + command.backend + "'",
+        "add --backend native");
+  }
   if (command.inject) backends::set_faults(backends::parse_faults(*command.inject));
   if (command.threads > 0) at::set_num_threads(command.threads);
   Session session{command,

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "cli/profile_report.h"
 #include "cli/tensor_summary.h"
 #include "cli/terminal.h"
 
@@ -52,6 +53,7 @@ void print_success_json(const RunCommand& command, const repro::ReproFile& file,
   report["seconds"] = {{"min", fastest}, {"median", median}};
   report["outputs"] = as_json(summarize(outcome.results));
   if (command.backward) report["gradients"] = as_json(summarize_gradients(outcome, ""));
+  if (command.profile) report["profile"] = profile_json(outcome.profile);
   print_json(report);
 }
 
@@ -85,6 +87,7 @@ void print_success(const RunCommand& command, const repro::ReproFile& file,
   auto rows = summarize(outcome.results);
   std::ranges::move(summarize_gradients(outcome, "grad:"), std::back_inserter(rows));
   std::printf(", %s\n\n%s", counted(threads, "thread").c_str(), as_table(rows).c_str());
+  if (command.profile) std::printf("\n%s", profile_table(outcome.profile).c_str());
 }
 
 void print_failure(const RunCommand& command, const repro::ReproFile& file,

@@ -8,6 +8,7 @@
 #include "aten/failure.h"
 #include "aten/value.h"
 #include "cli/commands.h"
+#include "kernels/profile.h"
 #include "repro/inputs.h"
 #include "repro/repro_file.h"
 
@@ -19,6 +20,7 @@ struct RunOutcome {
   std::vector<double> seconds;
   /// With --backward: one per input that has a gradient, by the input's name.
   std::vector<std::pair<std::string, at::Tensor>> gradients;
+  std::vector<kernels::ProfiledStep> profile;  ///< With --profile.
 };
 
 void print_success(const RunCommand& command, const repro::ReproFile& file,

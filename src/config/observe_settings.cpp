@@ -10,7 +10,7 @@ observe::Settings observe_settings() {
   made.logs = observe::parse_logs(get<"logs">(), source<"logs">());
   made.format = observe::LogFormat(get<"logs_format">(), source<"logs_format">());
   made.logs_out = get<"logs_out">();
-  made.trace = get<"trace">();
+  made.trace = get<"chrome_trace">();
   return made;
 }
 

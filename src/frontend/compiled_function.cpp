@@ -17,16 +17,30 @@ CompiledFunction::CompiledFunction(aten::Function function, FunctionOptions opti
   entries_ = lists_.back().get();
 }
 
+namespace {
+
+aten::Function run_graph(const graph::Graph& graph, const std::vector<at::Tensor>& bound) {
+  const std::vector<c10::IValue> values(bound.begin(), bound.end());
+  return [runner = std::make_shared<const aten::GraphRunner>(graph, nullptr, values)](
+             const std::vector<Value>& inputs) { return runner->run(inputs); };
+}
+
+}  // namespace
+
 CompiledFunction::CompiledFunction(std::shared_ptr<const graph::Graph> graph,
-                                   FunctionOptions options)
-    : CompiledFunction([runner = std::make_shared<const aten::GraphRunner>(*graph)](
-                           const std::vector<Value>& inputs) { return runner->run(inputs); },
-                       std::move(options)) {
+                                   FunctionOptions options, std::vector<at::Tensor> bound)
+    : CompiledFunction(run_graph(*graph, bound), std::move(options)) {
   graph_ = std::move(graph);
+  bound_ = std::move(bound);
+}
+
+void CompiledFunction::prepare(std::span<const c10::IValue> inputs) {
+  const guards::GlobalState state = guards::GlobalState::current();
+  if (find(inputs, state) == nullptr) add(inputs, state);
 }
 
 aten::RecordedCalls CompiledFunction::record_for(std::span<const c10::IValue> inputs) const {
-  if (graph_ != nullptr) return {graph_->clone(), {}};
+  if (graph_ != nullptr) return {graph_->clone(), bound_};
   aten::RecordCallsOptions options;
   options.name = options_.name;
   options.stack = options_.stack;

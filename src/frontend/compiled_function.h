@@ -39,8 +39,13 @@ struct FunctionOptions {
 class CompiledFunction {
  public:
   CompiledFunction(aten::Function function, FunctionOptions options);
-  /// The same for a graph that was captured before.
-  CompiledFunction(std::shared_ptr<const graph::Graph> graph, FunctionOptions options);
+  /// The same for a graph that was captured before. The last placeholders are `bound`, and not
+  /// passed to calls.
+  CompiledFunction(std::shared_ptr<const graph::Graph> graph, FunctionOptions options,
+                   std::vector<at::Tensor> bound = {});
+
+  /// Compiles for such inputs, unless that was done before, without running anything of theirs.
+  void prepare(std::span<const c10::IValue> inputs);
 
   /// One call in the calling convention of assay/compiler.h. Returns how the outputs are nested,
   /// which holds as long as the function lives.
@@ -69,6 +74,7 @@ class CompiledFunction {
 
   aten::Function function_;
   std::shared_ptr<const graph::Graph> graph_;  // null for a function
+  std::vector<at::Tensor> bound_;              // the graph's
   FunctionOptions options_;
   std::mutex compiling_;
   // Read without a lock by every call. Each compilation makes a longer list; the old ones stay,

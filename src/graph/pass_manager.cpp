@@ -131,25 +131,35 @@ void RunningPass::start_required() {
 }
 
 PassRecord RunningPass::finish(std::span<const Graph* const> graphs) {
-  PassRecord record{std::string(pass_.name), context_.applications(), !is_enabled_};
-  if (is_enabled_) {
-    for (const Graph* graph : graphs) check(*graph, pass_, options_.verify);
-  }
-  phase_.reset();
-  if (record.applications == 0) return record;
   std::int64_t nodes = 0;
   for (const Graph* graph : graphs) nodes += static_cast<std::int64_t>(graph->size());
+  return finish(
+      [&] {
+        for (const Graph* graph : graphs) check(*graph, pass_, options_.verify);
+      },
+      nodes,
+      [&] {
+        std::string text;
+        for (const Graph* graph : graphs) text += (text.empty() ? "" : "\n") + print(*graph);
+        return text;
+      });
+}
+
+PassRecord RunningPass::finish(const std::function<void()>& verify, std::int64_t size,
+                               const std::function<std::string()>& print) {
+  PassRecord record{std::string(pass_.name), context_.applications(), !is_enabled_};
+  if (is_enabled_) verify();
+  phase_.reset();
+  if (record.applications == 0) return record;
   observe::event(observe::Kind::pass, observe::Component::pass_manager, observe::Level::info,
                  [&](observe::Event& event) {
                    event.name = pass_.name;
                    event.field("applications", record.applications);
-                   event.field("nodes", nodes);
+                   event.field("nodes", size);
                  });
   observe::artifact(observe::Artifact::passes, [&] {
-    std::string text = "after " + record.name + " (" + std::to_string(record.applications) +
-                       (record.applications == 1 ? " rewrite)" : " rewrites)");
-    for (const Graph* graph : graphs) text += "\n" + print(*graph);
-    return text;
+    return "after " + record.name + " (" + std::to_string(record.applications) +
+           (record.applications == 1 ? " rewrite)\n" : " rewrites)\n") + print();
   });
   return record;
 }

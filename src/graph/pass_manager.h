@@ -123,6 +123,10 @@ class RunningPass {
   /// Verifies the graphs the pass left or made, and reports and dumps them if it applied. Throws
   /// `InternalError` if one is broken.
   PassRecord finish(std::span<const Graph* const> graphs);
+  /// The same for a pass on something else than graphs: `verify` throws if that is broken, `size`
+  /// counts what it consists of, `print` is its text.
+  PassRecord finish(const std::function<void()>& verify, std::int64_t size,
+                    const std::function<std::string()>& print);
 
  private:
   Pass pass_;

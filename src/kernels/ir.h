@@ -29,6 +29,7 @@ using BufferId = std::uint32_t;
 /// The number of an instruction in its kernel, counted over all passes.
 using ValueId = std::uint32_t;
 inline constexpr ValueId kNoValue = std::numeric_limits<ValueId>::max();
+inline constexpr BufferId kNoBuffer = std::numeric_limits<BufferId>::max();
 
 /// Memory that steps read and write.
 struct Buffer {
@@ -39,13 +40,17 @@ struct Buffer {
     scratch,  ///< One row of values inside one kernel, made by fusion; indexed by inner loops only.
   };
   Kind kind = Kind::intermediate;
-  std::string name;  ///< The node's name, or `buf3`.
+  std::string name = {};  ///< The node's name, or `buf3`.
   c10::ScalarType dtype = c10::ScalarType::Float;
   /// The layout of the tensor that the buffer was made for. For `intermediate`, eager's strides
   /// (dense); its storage has `elements` elements.
-  Sizes sizes;
-  Sizes strides;
+  Sizes sizes = {};
+  Sizes strides = {};
   std::int64_t elements = 0;
+  /// Of a `result`: the buffers that its memory may be part of, because the call that makes it may
+  /// return a view. They must live as long as it does, and what is written to one changes the
+  /// other.
+  std::vector<BufferId> aliases = {};
 };
 
 /// A tensor of the graph: a view of a buffer's memory.
@@ -61,7 +66,7 @@ struct TensorRef {
 /// first, then the inner loops of the pass. Trailing zero coefficients may be left out.
 struct Index {
   std::int64_t offset = 0;
-  Sizes coefficients;
+  Sizes coefficients = {};
 
   std::int64_t coefficient(std::size_t variable) const {
     return variable < coefficients.size() ? coefficients[variable] : 0;
@@ -70,7 +75,7 @@ struct Index {
 
 /// `lower <= index < upper`.
 struct Condition {
-  Index index;
+  Index index = {};
   std::int64_t lower = 0;
   std::int64_t upper = 0;
 };
@@ -87,9 +92,8 @@ enum class Op : std::uint8_t {
   load_indirect,
   store,           ///< Operand 0 is the value, of the buffer's dtype.
   store_indirect,  ///< Operand 1 (int64, elements) is added to the index.
-  /// Adds operand 0 to what is there, at the index plus operand 1. Kernels that have it run
-  /// serially,
-  /// in eager's order.
+  /// Adds operand 0 to what is there, at the index plus operand 1; operand 0 of half and bfloat16
+  /// is float, and bools are or'ed. Kernels that have it run serially, in eager's order.
   add_indirect,
   // Values without operands.
   constant,
@@ -200,12 +204,12 @@ const char* to_string(Op op);
 struct Instruction {
   Op op = Op::constant;
   c10::ScalarType dtype = c10::ScalarType::Float;  ///< Of the result; of a store, the buffer's.
-  c10::SmallVector<ValueId, 3> operands;
-  BufferId buffer = 0;                ///< Of loads and stores.
-  Index index;                        ///< Of loads, stores and `index`.
-  std::vector<Condition> conditions;  ///< Of `load` and `condition`.
-  c10::Scalar constant;               ///< Of `constant`.
-  std::string message;                ///< Of `check`.
+  c10::SmallVector<ValueId, 3> operands = {};
+  BufferId buffer = 0;                     ///< Of loads and stores.
+  Index index = {};                        ///< Of loads, stores and `index`.
+  std::vector<Condition> conditions = {};  ///< Of `load` and `condition`.
+  c10::Scalar constant = {};               ///< Of `constant`.
+  std::string message = {};                ///< Of `check`.
 };
 
 /// A part of a kernel that runs once per point of the outer loops: its body at every point of the
@@ -240,12 +244,16 @@ struct Kernel {
 /// One call of an ATen operator (or of whatever the aten room can run) on tensors.
 struct ExternCall {
   const graph::Node* node = nullptr;
-  /// For each node that the call mentions, in the order of Node::for_each_input: its tensor, or
-  /// nothing if it is a number.
-  std::vector<std::variant<std::monostate, TensorRef, const graph::Node*>> operands;
-  /// The buffers of its results, one per tensor; kind `result`, or `intermediate` if the operator
-  /// writes into memory it is given (`out=`).
+  /// For each node that the call mentions, in the order of Node::for_each_input: its tensor, or the
+  /// node itself if its value is something else (a number, a list of tensors, a subgraph).
+  std::vector<std::variant<TensorRef, const graph::Node*>> operands;
+  /// The buffers of its results, one per tensor in order; kind `result`, or `intermediate` if the
+  /// operator writes into memory it is given (`out=`). Empty if the value is something else (a
+  /// number, a list of lists), which is then known by the node, or a tensor it was given (`add_`).
   std::vector<BufferId> results;
+  /// The buffers it writes to besides its results: those of `add_`, of `copy_`. No read or write of
+  /// them may be moved across the call.
+  std::vector<BufferId> writes;
   std::string reason;  ///< Why it is not lowered, for `assay coverage`.
 };
 
@@ -258,7 +266,8 @@ struct LoopProgram {
   std::string name;
   std::vector<Buffer> buffers;
   std::vector<Step> steps;
-  std::vector<BufferId> inputs;  ///< One per tensor placeholder, in order.
+  /// One per placeholder, in order; `kNoBuffer` for what is not a tensor on the CPU.
+  std::vector<BufferId> inputs;
   std::vector<ProgramOutput> outputs;
   /// Keeps the nodes alive that steps mention.
   std::shared_ptr<const graph::Graph> graph;

@@ -101,14 +101,18 @@ DebugSuspended::DebugSuspended() { ++suspensions; }
 DebugSuspended::~DebugSuspended() { --suspensions; }
 bool DebugSuspended::on_this_thread() { return suspensions > 0; }
 
-std::filesystem::path minifier_directory(const DebugConfig& config) {
+std::filesystem::path run_directory(const std::filesystem::path& root) {
   static std::mutex mutex;
   static std::map<std::pair<int, std::filesystem::path>, std::filesystem::path> known;
-  const std::filesystem::path root = std::filesystem::absolute(config.debug_directory);
+  const std::filesystem::path absolute = std::filesystem::absolute(root);
   const std::lock_guard lock(mutex);
-  std::filesystem::path& run = known[{::getpid(), root}];  // a forked child has its own
-  if (run.empty()) run = root / run_name() / "minifier";
+  std::filesystem::path& run = known[{::getpid(), absolute}];  // a forked child has its own
+  if (run.empty()) run = absolute / run_name();
   return run;
+}
+
+std::filesystem::path minifier_directory(const DebugConfig& config) {
+  return run_directory(config.debug_directory) / "minifier";
 }
 
 }  // namespace assay::repro

@@ -58,6 +58,10 @@ class DebugSuspended {
   static bool on_this_thread();
 };
 
+/// `<root>/run_<date>-pid_<pid>` as an absolute path: the same for the whole process. It is not
+/// created.
+std::filesystem::path run_directory(const std::filesystem::path& root);
+
 /// `<debug_directory>/run_<date>-pid_<pid>/minifier` as an absolute path: the same for the whole
 /// process. It is not created.
 std::filesystem::path minifier_directory(const DebugConfig& config);

@@ -2,6 +2,7 @@
 
 #include "backends/compile.h"
 #include "repro/config.h"
+#include "repro/debug_directory.h"
 #include "repro/warn.h"
 #include "repro/with_debug_wrapper.h"
 
@@ -10,11 +11,12 @@ namespace assay::repro {
 std::shared_ptr<const CompiledGraph> compile_with_debug(const Backend& backend,
                                                         CompileRequest request) {
   const DebugConfig config = current_debug_config();
+  backends::Surroundings surroundings;
+  surroundings.debug_directory = debug_directory_decorator();
   if (config.repro_after == ReproAfter::none) {
-    return backends::compile(backend, std::move(request), {});
+    return backends::compile(backend, std::move(request), surroundings);
   }
   const auto has_wrapped = std::make_shared<std::atomic<bool>>(false);
-  backends::Surroundings surroundings;
   surroundings.faults_in_halves = config.repro_after == ReproAfter::aot;
   surroundings.debug_wrapper = [config, has_wrapped](Compiler compiler) {
     return with_debug_wrapper(std::move(compiler), config, has_wrapped);

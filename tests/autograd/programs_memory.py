@@ -182,6 +182,17 @@ def return_intermediate_and_its_views(x: Tensor) -> tuple[Tensor, ...]:
 
 
 @program(MEMORY, lambda: (leaf(3, 4),))
+def return_view_before_its_base(x: Tensor) -> tuple[Tensor, Tensor]:
+    y = x.sin()
+    return y.unsqueeze(1), y
+
+
+@program(MEMORY, lambda: (plain(1, 1, 4).expand(1, 3, 4).requires_grad_(),))
+def take_expanded_leaf(x: Tensor) -> Tensor:
+    return x.unsqueeze(1)
+
+
+@program(MEMORY, lambda: (leaf(3, 4),))
 def return_two_views_without_base(x: Tensor) -> tuple[Tensor, Tensor]:
     y = x.sin()
     return y.t(), y[1:]

@@ -11,24 +11,13 @@ Equal to the last bit, but for the operators in `EXPECTED`, by kind:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
-
 import pytest
 import torch
-import torch.utils._pytree as pytree
-from torch import Tensor
-from torch.testing._internal import common_methods_invocations, opinfo
 
-from autograd.compare import SEED, Arguments
 from autograd.expected import Expected, check_expected
-from conformance.op_samples import op_db
+from conformance.op_programs import first_sample, no_seeds_inside, operators  # noqa: F401
 
-OPERATORS = {
-    f"{op.name}{'.' + op.variant_test_name if op.variant_test_name else ''}": op
-    for op in op_db
-    if op.supports_autograd and torch.float32 in op.supported_dtypes("cpu")
-}
+OPERATORS = {name: op for name, op in operators().items() if op.supports_autograd}
 
 _SELECTS = Expected("size depends on values", "as many results as the mask has ones")
 _FREEDOM = Expected("reads values", "warns if there are no degrees of freedom")
@@ -59,45 +48,15 @@ EXPECTED = {
 }
 
 
-class Sample:
-    """An operator's first sample as a function of its tensors alone."""
-
-    def __init__(self, op: Any) -> None:
-        torch.manual_seed(SEED)
-        self.op = op
-        self.sample = next(iter(op.sample_inputs("cpu", torch.float32, requires_grad=True)))
-        self.arguments = Arguments([self.sample.input, *self.sample.args], self.sample.kwargs)
-
-    def make(self) -> Sequence[Tensor]:
-        return self.arguments.make()
-
-    def call(self, *tensors: Tensor) -> Any:
-        return tuple(pytree.tree_leaves(self.arguments.call(self.op.op, tensors)))
-
-    def process(self, results: Any) -> Any:
-        process: Callable[[Any], Any] = self.sample.output_process_fn_grad
-        return process(results[0] if len(results) == 1 else results)
-
-
-@pytest.fixture(autouse=True)
-def _no_seeds_inside(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Samples of random operators set the seed inside; a compiled program draws from outside."""
-
-    def call(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        return op(*args, **kwargs)
-
-    for module in (common_methods_invocations, opinfo.definitions.linalg):
-        monkeypatch.setattr(module, "wrapper_set_seed", call, raising=False)
-
-
 def test_exceptions_are_of_operators_in_the_list() -> None:
     assert set(EXPECTED) <= set(OPERATORS)
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.usefixtures("no_seeds_inside")
 @pytest.mark.parametrize("name", OPERATORS)
 def test_first_sample(name: str) -> None:
     expected = EXPECTED.get(name)
-    sample = Sample(OPERATORS[name])
+    sample = first_sample(OPERATORS[name], torch.float32, requires_grad=True)
     needed = check_expected(expected, sample.call, sample.make, sample.process)
     assert needed or expected is None, f"equal to eager: the exception '{expected}' can go"

@@ -83,7 +83,7 @@ TEST(ObserveSettings, ATraceLastsAsLongAsItsPatch) {
   const assay::testing::TemporaryDirectory directory;
   const auto file = directory.path() / "trace.json";
   {
-    const PatchScope scope({assign<"trace">(file.string())});
+    const PatchScope scope({assign<"chrome_trace">(file.string())});
     const observe::Phase phase("inside_the_patch", Component::aot);
   }
   EXPECT_NE(read(file).find("inside_the_patch"), std::string::npos);

@@ -40,7 +40,11 @@ class Result:
 
 def environment(**settings: str) -> dict[str, str]:
     """The caller's environment without its settings for torch and Assay, plus the given ones."""
-    kept = {name: value for name, value in os.environ.items() if not _SETTINGS.match(name)}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not _SETTINGS.match(name) or name == "ASSAY_CACHE_DIR"
+    }
     return {**kept, **settings}
 
 

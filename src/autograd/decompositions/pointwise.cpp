@@ -44,9 +44,11 @@ bool is_one(const Scalar& value) { return value.equal(1); }
 
 Tensor addcmul(const Tensor& self, const Tensor& tensor1, const Tensor& tensor2,
                const Scalar& value) {
-  const Tensor left = widen(tensor1);
-  const Tensor product = (is_one(value) ? left : left * value) * widen(tensor2);
   const at::ScalarType dtype = at::native::result_type({self, tensor1, tensor2});
+  const Tensor left = widen(tensor1);
+  // Integers are multiplied by the whole part.
+  const Scalar factor = at::isIntegralType(dtype, true) ? Scalar(value.to<std::int64_t>()) : value;
+  const Tensor product = (is_one(factor) ? left : left * factor) * widen(tensor2);
   return (widen(self) + product).to(dtype);
 }
 
@@ -80,8 +82,11 @@ Tensor rsub_tensor(const Tensor& self, const Tensor& other, const Scalar& alpha)
 }
 
 Tensor rsub_scalar(const Tensor& self, const Scalar& other, const Scalar& alpha) {
-  const Tensor scaled = is_one(alpha) ? widen(self) : widen(self) * alpha;
-  return (scaled.neg() + other).to(promoted_dtype(self, other));
+  // Promoted first: the negation of an unsigned number is not what is added.
+  const at::ScalarType dtype = promoted_dtype(self, other);
+  const Tensor wide = self.to(compute_dtype(dtype));
+  const Tensor scaled = is_one(alpha) ? wide : wide * alpha;
+  return (scaled.neg() + other).to(dtype);
 }
 
 Tensor clamp_min(const Tensor& self, const Scalar& min) { return self.clamp(min, {}); }

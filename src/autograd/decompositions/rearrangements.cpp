@@ -39,7 +39,9 @@ Tensor stack(at::TensorList tensors, std::int64_t dim) {
   for (const Tensor& tensor : tensors) {
     TORCH_CHECK(tensor.sizes() == tensors.front().sizes(),
                 "stack expects each tensor to be equal size");
-    layers.push_back(tensor.unsqueeze(at_dim));
+    // Whatever the memory of the tensors, the stack is contiguous; of `cat` that is true only of
+    // contiguous tensors.
+    layers.push_back(tensor.contiguous().unsqueeze(at_dim));
   }
   return at::cat(layers, at_dim);
 }
@@ -121,17 +123,17 @@ Tensor pixel_unshuffle(const Tensor& self, std::int64_t factor) {
 
 Tensor roll_one(const Tensor& self, std::int64_t shift, std::int64_t dim) {
   const std::int64_t size = self.size(dim);
-  if (size == 0) return self;
   const std::int64_t start = ((-shift) % size + size) % size;
   return at::cat({self.slice(dim, start, size), self.slice(dim, 0, start)}, dim);
 }
 
 Tensor roll(const Tensor& self, at::IntArrayRef shifts, at::IntArrayRef dims) {
+  if (self.numel() == 0) return self.clone();
   if (dims.empty() && shifts.size() == 1) {
     return roll_one(self.contiguous().view(-1), shifts.front(), 0).view(self.sizes());
   }
   TORCH_CHECK(shifts.size() == dims.size() && !dims.empty(), "shifts and dimensions must align");
-  Tensor rolled = self.contiguous();
+  Tensor rolled = self;
   for (std::size_t i = 0; i < dims.size(); ++i) rolled = roll_one(rolled, shifts[i], dims[i]);
   return rolled;
 }
@@ -208,7 +210,7 @@ DecompositionTable rearrangement_decompositions() {
       row<ops::repeat>("clone, expand, view", repeat),
       row<ops::roll>("cat, clone, slice, view", roll),
       row<ops::rot90>("clone, flip, permute", rot90),
-      row<ops::stack>("cat, unsqueeze", stack),
+      row<ops::stack>("cat, clone, unsqueeze", stack),
       row<ops::tril>("arange, clone, full, le, sub, unsqueeze, where", tril),
       row<ops::triu>("arange, clone, full, ge, sub, unsqueeze, where", triu),
   });

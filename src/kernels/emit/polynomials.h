@@ -1,0 +1,22 @@
+/// \file The text of the functions that are written into generated code: exp, log and what is made
+/// of them, erf, sin, cos. Coefficients are Chebyshev interpolations computed with 200 bits. Errors
+/// are at most 2 units in the last place (tanh of f32: 2.5), and NaN, infinities, -0 and subnormal
+/// numbers are right; tests/kernels/math_test.cpp checks it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "kernels/emit/prelude.h"
+#include "kernels/ir.h"
+
+namespace assay::kernels {
+
+/// Adds the function `name` to the prelude. False if there is no text for `op`.
+bool define_polynomial(Prelude& prelude, Op op, std::string_view element, int lanes,
+                       const std::string& name);
+
+/// The name of a function a * b + c, rounded once if the CPU can.
+std::string multiply_add(Prelude& prelude, std::string_view element, int lanes);
+
+}  // namespace assay::kernels
