@@ -89,6 +89,9 @@ struct ShowCommand {
 };
 int show(const ShowCommand& command);
 
+/// Becomes the driver of `assay diagnose`, in Python; it parses the arguments.
+int diagnose(const std::vector<std::string>& arguments);
+
 /// Lists the components and artifacts that TORCH_LOGS may name.
 int logs(bool json);
 

@@ -25,6 +25,7 @@ constexpr const char* kExamples = R"(examples:
   assay run repro.py                    run a graph file and describe its results
   assay run repro.py --repeat 20 --json the same, for a script, with timings
   assay run repro.py --backend aot_eager --backward
+  assay diagnose train.py --epochs 1    why does this script fail under torch.compile?
   assay reduce minifier_launcher.py     the smallest program that still fails the same way
   assay show minifier_launcher.py       what is in a graph file
   assay show repro.py --dot | dot -Tsvg > graph.svg
@@ -108,7 +109,8 @@ CLI::App* add_reduce(CLI::App& app, Options& options) {
   reduce->add_option("--backend-file", command.backend_file,
                      "A backend written in Python that was saved by value; a pickle, so trusted");
   reduce->add_option("--backend-server", command.backend_server,
-                     "The Unix socket of a trial server in the process that has the backend");
+                     "The Unix socket of a trial server in the process that has the backend, or "
+                     "with --stack torch of one that has stock PyTorch loaded");
   reduce->add_option("--output", command.output,
                      "Directory for the result and other findings (default: FILE_reduced)");
   reduce->add_flag("--accuracy", command.accuracy,
@@ -233,6 +235,8 @@ int parse_and_run(int argc, char** argv, Options& options) {
       ->allow_extra_args(false);
   app.fallthrough();
   CLI::App* run = add_run(app, options);
+  // Its arguments are the driver's to parse, see main().
+  app.add_subcommand("diagnose", "Find out why a Python script fails under torch.compile");
   CLI::App* reduce = add_reduce(app, options);
   CLI::App* analyze = add_analyze(app, options);
   CLI::App* bundle = add_bundle(app, options);
@@ -256,7 +260,7 @@ int parse_and_run(int argc, char** argv, Options& options) {
       const std::string found = app.remaining().front();
       throw UserError(
           (found.starts_with('-') ? "unknown option '" : "unknown command '") + found + "'",
-          "the commands are: run, reduce, analyze, bundle, show, backends, config, decompositions, "
+          "the commands are: run, diagnose, reduce, analyze, bundle, show, backends, config, decompositions, "
           "logs, passes");
     }
     app.exit(error);
@@ -312,6 +316,9 @@ int parse_and_run(int argc, char** argv, Options& options) {
 int run_command(int argc, char** argv) {
   Options options;
   try {
+    if (argc > 1 && std::string_view(argv[1]) == "diagnose") {
+      return cli::diagnose({argv + 2, argv + argc});
+    }
     return parse_and_run(argc, argv, options);
   } catch (const observe::HelpRequested& help) {
     std::printf("%s\n", help.what());
