@@ -15,7 +15,7 @@ TOKEN = re.compile(
 )
 IS_FLOAT = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][-+]?\d+)?$")
 RELATIVE = 1e-3  # of the larger number...
-UNITS = 2.0  # ...or this many units in the last printed place
+UNITS = 1.01  # ...or this many units in the last printed place
 
 
 def difference(
@@ -74,12 +74,14 @@ def _close(left: str, right: str) -> bool:
     a, b = float(left), float(right)
     if math.isnan(a) or math.isnan(b):
         return math.isnan(a) == math.isnan(b)
-    unit = max(_unit(left), _unit(right))
-    return abs(a - b) <= max(RELATIVE * max(abs(a), abs(b)), UNITS * unit)
+    rounding = max(_rounding(left), _rounding(right))
+    return abs(a - b) <= max(RELATIVE * max(abs(a), abs(b)), rounding)
 
 
-def _unit(number: str) -> float:
-    """The last place that was printed."""
+def _rounding(number: str) -> float:
+    """What rounding to the last printed place explains; nothing for a whole number (``49.``)."""
     mantissa, _, exponent = number.lower().partition("e")
     decimals = len(mantissa.partition(".")[2])
-    return float(10.0 ** (int(exponent or 0) - decimals))
+    if decimals == 0:
+        return 0.0
+    return float(UNITS * 10.0 ** (int(exponent or 0) - decimals))

@@ -52,7 +52,9 @@ class Procedure:
             self._fails_in_eager(eager, compiled)
             return
         found = graphs.of(compiled)
-        if compiled.kind in ("signal", "timeout", "memory"):
+        if compiled.kind in ("signal", "timeout") or (
+            compiled.kind == "memory" and not compiled.failure
+        ):
             self._crash(compiled, found)
         elif compiled.failure:
             self._failure_in_graph(compiled, found)
@@ -114,7 +116,8 @@ class Procedure:
     def _failure_in_graph(self, compiled: Outcome, found: list[Graph]) -> None:
         failure = compiled.failure
         verdict = self.verdict
-        verdict.status, verdict.kind = "fails", "exception"
+        verdict.status = "fails"
+        verdict.kind = "memory" if compiled.kind == "memory" else "exception"
         message = failure["message"].strip().splitlines() or [""]
         verdict.failure = f"{short_type(failure['type'])}: {message[0][:300]}"
         verdict.traceback = failure.get("stack", "")
@@ -146,7 +149,10 @@ class Procedure:
         self._at(at, found)
         timeout = None
         if compiled.kind == "timeout":
-            timeout = self.options.timeout or max(10.0, 20 * (self.runs.eager_seconds or 0))
+            # Until it hung it had compiled; a trial does that too.
+            before = max(0.0, compiled.seconds - self.runs.limits()["step"])
+            eager = self.runs.eager_seconds or 0.0
+            timeout = self.options.timeout or 4.0 + 2 * before + 10 * eager
         self._reduce_or_shrink(graphs.at(found, at), compiled, is_accuracy=False, timeout=timeout)
 
     def _at(self, where: Json, found: list[Graph]) -> None:
@@ -205,13 +211,12 @@ class Procedure:
         if status not in ("reduced", "unfinished") or "file" not in result:
             self.progress.say(name, f"{status}: {str(result.get('message'))[:200]}", seconds)
             return False
-        kinds = {"exception": ("exception", "memory"), "accuracy": ("accuracy",)}
-        wanted = kinds.get(verdict.kind, (verdict.kind,))
         kind = (result.get("signature") or {}).get("kind", "")
-        if status == "reduced" and kind not in wanted and verdict.kind not in ("exit", "output"):
+        if status == "reduced" and kind != verdict.kind:
             self.progress.say(name, f"another failure: {result['signature']['text']}", seconds)
-            verdict.note(f"graph {graph.file.stem} by itself fails differently: "
-                         f"{result['signature']['text']}")
+            verdict.note(
+                f"{graph.file.stem} by itself fails differently: {result['signature']['text']}"
+            )
             return False
         file = Path(result["file"])
         verdict.reduction, verdict.signature = result, result.get("signature") or {}

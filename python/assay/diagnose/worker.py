@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from assay.stock import process
-from assay.stock.limits import Limits, Timer
+from assay.stock.limits import PART_TAKEN, Limits, Timer
 from assay.stock.worker import Report, Worker
 
 Json = dict[str, Any]
@@ -28,27 +28,29 @@ class StepTimer(Timer):
         super().__init__(pid, limits, start)
         self.said = said
         self.step_seconds = step_seconds
+        self.memory_in_step = (0.0, 0)  # of the step that began then, when half its time was over
 
     def exceeded(self) -> str | None:
         """The limit at which the process is to be ended."""
         at = self.said.fields.get("at") or {}
-        is_running = at.get("stage") in ("run", "backward")
-        if self.step_seconds is not None and is_running:
+        if self.step_seconds is not None and at.get("stage") in ("run", "backward"):
             used = time.monotonic() - at["since"]
-            if used >= self.step_seconds and not self._is_exhausting_memory_in_step():
+            if used >= 0.5 * self.step_seconds and self.memory_in_step[0] != at["since"]:
+                self.memory_in_step = (at["since"], process.virtual_bytes(self.pid))
+            if used >= self.step_seconds and not self._takes_memory():
                 return "wall"
         return super().exceeded()
 
-    def _is_exhausting_memory_in_step(self) -> bool:
-        """Somebody who takes memory all the time is not hanging; the memory limit will end it."""
-        if self.memory_before is None:
-            self.memory_before = self._memory()
-            self.step_seconds = (self.step_seconds or 0) * 1.5
-            return True
-        return self._is_exhausting_memory()
-
-    def _memory(self) -> int:
-        return process.virtual_bytes(self.pid)
+    def _takes_memory(self) -> bool:
+        """Who takes memory all the time is not hanging; the memory limit will end it."""
+        since, before = self.memory_in_step
+        limit, now = self.limits.memory, process.virtual_bytes(self.pid)
+        if limit is None or now < before + limit // PART_TAKEN:
+            return False
+        self.memory_in_step = (since, now)
+        assert self.step_seconds is not None
+        self.step_seconds *= 1.5
+        return True
 
 
 def listen(path: str) -> socket.socket:
