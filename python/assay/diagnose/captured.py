@@ -46,7 +46,13 @@ class Saved:
         self.problem: str | None = None
         self.notes: list[str] = []
         self.has_real_inputs = False
+        self.is_accuracy = False
         self.last_inputs: Any = None
+        self.calls_seen = 0
+
+    def calls(self) -> int:
+        """The size of the graph."""
+        return len(self.graph) if self.graph is not None else 0
 
     def summary(self) -> dict[str, Any]:
         return {
@@ -55,15 +61,15 @@ class Saved:
             "backend": self.backend,
             "problem": self.problem,
             "notes": self.notes,
-            "calls": len(self.graph) if self.graph is not None else 0,
+            "calls": self.calls(),
         }
 
     def at_call(self, inputs: Sequence[Any], *, is_wanted: bool) -> None:
         """The graph is about to be called."""
         self.last_inputs = tuple(inputs)
-        is_needed = is_wanted and (self.stage == "after_aot" or self.has_real_inputs is False)
-        if is_needed or (is_wanted and self.writer.saves_later_calls):
+        if is_wanted and (self.calls_seen > 0 or not self.has_real_inputs):
             self._write(inputs)
+        self.calls_seen += 1
 
     def again(self) -> None:
         """The call failed: its inputs are those that matter."""
@@ -79,11 +85,10 @@ class Saved:
 class Writer:
     """The directory of a script's graphs."""
 
-    def __init__(self, directory: str, saves_later_calls: bool = False) -> None:
+    def __init__(self, directory: str, before: dict[str, Any] | None = None) -> None:
         self.directory = Path(directory)
         self.directory.mkdir(parents=True, exist_ok=True)
-        self.before = _settings()
-        self.saves_later_calls = saves_later_calls
+        self.before = _settings() if before is None else before
         self.sent: set[str] = set()
 
     def save(
@@ -96,30 +101,41 @@ class Writer:
         settings: dict[str, Any] | None,
     ) -> Saved:
         """Write a graph with the inputs that its compiler is given."""
+        saved = self.prepare(name, gm, inputs, backend, stage, settings)
+        if saved.problem is None:
+            self.write(saved, inputs)
+        return saved
+
+    def prepare(
+        self,
+        name: str,
+        gm: torch.fx.GraphModule,
+        inputs: Sequence[Any],
+        backend: str,
+        stage: str,
+        settings: dict[str, Any] | None,
+    ) -> Saved:
+        """Keep a graph as it is now, to write it later."""
         saved = Saved(self, self.directory / f"{name}.py", stage, backend)
-        is_fake = any(isinstance(value, FakeTensor) for value in inputs)
-        saved.has_real_inputs = not is_fake
+        saved.has_real_inputs = not any(isinstance(value, FakeTensor) for value in inputs)
         saved.lines = self._setting_lines(settings or {})
         try:
             saved.graph = _C.graph_from_module(gm, list(inputs))
         except Error as error:
             saved.problem = str(error)
-        else:
-            self.write(saved, inputs)
         return saved
 
     def write(self, saved: Saved, inputs: Iterable[Any]) -> None:
         """The file, and below it the data of the inputs."""
         values = [_as_input(value, saved.notes) for value in inputs]
-        accuracy, stage = False, saved.stage
         try:
             _C.save_repro(
                 saved.graph,
                 values,
                 str(saved.file),
                 saved.backend,
-                stage,
-                accuracy,
+                saved.stage,
+                saved.is_accuracy,
                 str(self.directory),
             )
         except Error as error:
@@ -160,6 +176,16 @@ class Writer:
             for name, value in changed.items()
             if not NOT_OF_THE_GRAPH.match(name.rpartition("config.")[2]) and _is_literal(value)
         ]
+
+
+def default_settings() -> dict[str, Any]:
+    """The settings that nobody has changed, in this program or its environment."""
+    return {
+        name: value
+        for name, value in _settings().items()
+        if (found := re.match(r"(.*?config)\.(.+)", name))
+        and CONFIGS[found[1]]._is_default(found[2])  # type: ignore[attr-defined]
+    }
 
 
 def _settings() -> dict[str, Any]:

@@ -48,7 +48,7 @@ class Directory:
 
     def _empty(self) -> None:
         """Only what a diagnosis makes: the directory may have been the user's."""
-        for name in ("logs", "graphs", "reduced", "shrunk", "inductor_cache", "storages"):
+        for name in ("logs", "graphs", "compared", "reduced", "inductor_cache", "storages"):
             shutil.rmtree(self.path / name, ignore_errors=True)
         for name in ("report.md", "repro.py", "passing.py", "history.json", "steps.jsonl"):
             (self.path / name).unlink(missing_ok=True)

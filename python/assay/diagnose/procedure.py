@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from assay.diagnose import accuracy, graphs, ladder, output, reduction, shrink
+from assay.diagnose import accuracy, graphs, ladder, output, own_procedure, reduction, shrink
 from assay.diagnose.follow_up import FollowUp
 from assay.diagnose.graphs import Graph
 from assay.diagnose.outcome import Outcome, short_type
@@ -50,6 +50,9 @@ class Procedure:
             return
         if eager.kind != "passed":
             self._fails_in_eager(eager, compiled)
+            return
+        if self.options.stack == "assay":
+            own_procedure.diagnose(self, eager, compiled)
             return
         found = graphs.of(compiled)
         if compiled.kind in ("signal", "timeout") or (
@@ -322,16 +325,22 @@ class Procedure:
         if compiled.kind == "passed":
             difference = self._difference(eager, compiled)
             if difference is not None:
-                verdict.kind = "output"
+                verdict.kind, verdict.step = "output", "compare"
                 line, expected, got = difference
                 verdict.failure = f"line {line} of its output is {got!r}, in eager {expected!r}"
         else:
             verdict.kind, verdict.failure = compiled.kind, compiled.text()
+            verdict.step = "compare"
             verdict.traceback = compiled.tail(compiled.stderr, 4000)
             verdict.frame = compiled.raised.get("frame") or {}
         if verdict.kind:
             verdict.status = "fails"
             self.progress.say("the script's verdict", verdict.failure[:150])
+        ours = [graph for graph in graphs.of_dynamo(found) if graph.is_usable]
+        if verdict.kind and len(ours) == 1 and self.options.reduces:
+            # There is only one that can be wrong, and the reduction compares it first.
+            if self._wrong_graph(ours[0], {}, compiled, is_certain=False):
+                return
         with self.progress.step("comparing graph by graph"):
             before = self.runs.elapsed()
             wrong = accuracy.find_wrong(self.runs, graphs.of_dynamo(found))
@@ -394,25 +403,35 @@ class Procedure:
             again.read_text() if again.exists() else None,
         )
 
-    def _wrong_graph(self, graph: Graph, answer: Json, compiled: Outcome) -> None:
+    def _wrong_graph(
+        self, graph: Graph, answer: Json, compiled: Outcome, *, is_certain: bool = True
+    ) -> bool:
+        """Reduce a graph that differs from eager; whether it does, if that was not certain."""
         verdict = self.verdict
+        before = (verdict.kind, verdict.failure)
         report = answer.get("report") or {}
-        difference = report.get("accuracy")
-        was_told = bool(verdict.kind)
-        verdict.status = "fails"
-        verdict.kind = "accuracy" if difference else "exception"
-        text = report.get("message", "")
-        verdict.note(
-            f"the script itself shows it as: {verdict.failure}"
-            if was_told
-            else "the script itself does not notice"
-        )
-        verdict.failure = text.splitlines()[0] if text else "the results differ from eager's"
+        verdict.kind = "accuracy" if report.get("accuracy") or not is_certain else "exception"
         verdict.step = report.get("stage", "compare")
         verdict.graph = f"graph {graph.number}"
         verdict.stage = ladder.last_stage(graph.backend)
-        others = [graph]
-        self._reduce_or_shrink(others, compiled, is_accuracy=difference is not None)
+        if not is_certain:
+            if not self._reduce(graph, is_accuracy=True, timeout=None):
+                verdict.kind, verdict.failure = before
+                return False
+            verdict.failure = verdict.signature.get("text", "")
+        verdict.status = "fails"
+        verdict.note(
+            f"the script itself shows it as: {before[1]}"
+            if before[0]
+            else "the script itself does not notice"
+        )
+        if is_certain:
+            text = report.get("message", "")
+            verdict.failure = text.splitlines()[0] if text else "the results differ from eager's"
+            self._reduce_or_shrink([graph], compiled, is_accuracy=verdict.kind == "accuracy")
+        else:
+            self._finish()
+        return True
 
     # --- The verdict --------------------------------------------------------------------------
 
