@@ -62,8 +62,14 @@ class Site:
         values = list(self.example_inputs if inputs is None else inputs)
         if self.level == 3:
             self._write(values)
-        before = [value.detach().clone() if isinstance(value, torch.Tensor) else value
-                  for value in values] if self.level != 3 and inputs is not None else values
+        before = (
+            [
+                value.detach().clone() if isinstance(value, torch.Tensor) else value
+                for value in values
+            ]
+            if self.level != 3 and inputs is not None
+            else values
+        )
         try:
             yield
         except Exception as error:

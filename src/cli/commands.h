@@ -92,6 +92,9 @@ int show(const ShowCommand& command);
 /// Becomes the driver of `assay diagnose`, in Python; it parses the arguments.
 int diagnose(const std::vector<std::string>& arguments);
 
+/// Prints the report of a directory that `diagnose` or `reduce` has written.
+int report(const std::filesystem::path& directory, bool json);
+
 /// Lists the components and artifacts that TORCH_LOGS may name.
 int logs(bool json);
 

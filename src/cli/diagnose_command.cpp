@@ -13,11 +13,12 @@ namespace assay::cli {
 namespace {
 
 // Finds the driver without importing the package, which would load PyTorch.
-constexpr const char* kStart =
+constexpr const char* kStartDriver =
     "import importlib.util, os, sys\n"
     "package = importlib.util.find_spec('assay')\n"
     "if package is None:\n"
-    "    print('error:', sys.executable, 'has no package assay; set ASSAY_PYTHON to one that has',\n"
+    "    print('error:', sys.executable, 'has no package assay; set ASSAY_PYTHON to one that "
+    "has',\n"
     "          file=sys.stderr)\n"
     "    sys.exit(2)\n"
     "folder = package.submodule_search_locations[0]\n"
@@ -27,7 +28,7 @@ constexpr const char* kStart =
 }  // namespace
 
 int diagnose(const std::vector<std::string>& arguments) {
-  std::vector<std::string> command = {find_python(), "-c", kStart};
+  std::vector<std::string> command = {find_python(), "-c", kStartDriver};
   command.insert(command.end(), arguments.begin(), arguments.end());
   std::vector<char*> pointers;
   for (std::string& argument : command) pointers.push_back(argument.data());

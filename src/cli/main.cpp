@@ -241,6 +241,11 @@ int parse_and_run(int argc, char** argv, Options& options) {
   CLI::App* analyze = add_analyze(app, options);
   CLI::App* bundle = add_bundle(app, options);
   CLI::App* show = add_show(app, options);
+  CLI::App* report = app.add_subcommand(
+      "report", "Print the report of a directory that diagnose or reduce has written");
+  std::filesystem::path report_directory;
+  report->add_option("DIR", report_directory, "The result directory")->required();
+  report->add_flag("--json", options.json, "Print one JSON object");
   CLI::App* logs = app.add_subcommand("logs", "List the names that TORCH_LOGS accepts");
   logs->add_flag("--json", options.json, "Print one JSON array");
   CLI::App* passes = app.add_subcommand("passes", "List the graph passes");
@@ -260,7 +265,8 @@ int parse_and_run(int argc, char** argv, Options& options) {
       const std::string found = app.remaining().front();
       throw UserError(
           (found.starts_with('-') ? "unknown option '" : "unknown command '") + found + "'",
-          "the commands are: run, diagnose, reduce, analyze, bundle, show, backends, config, decompositions, "
+          "the commands are: run, diagnose, reduce, analyze, bundle, report, show, backends, "
+          "config, decompositions, "
           "logs, passes");
     }
     app.exit(error);
@@ -298,6 +304,8 @@ int parse_and_run(int argc, char** argv, Options& options) {
   } else if (show->parsed()) {
     options.show.json = options.json;
     code = cli::show(options.show);
+  } else if (report->parsed()) {
+    code = cli::report(report_directory, options.json);
   } else if (logs->parsed()) {
     code = cli::logs(options.json);
   } else if (passes->parsed()) {

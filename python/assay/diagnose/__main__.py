@@ -45,7 +45,9 @@ def main(arguments: list[str]) -> int:
     try:
         directory = Directory(options.output, key, options.restart)
         progress = Progress(options.json)
-        with Server(directory.path, directory.path / "logs" / "server.log") as server:
+        with Server(
+            directory.path, directory.path / "logs" / "server.log", options.stack
+        ) as server:
             runs = Runs(options, directory, server, progress)
             verdict = Procedure(runs, progress).run()
             report.write(runs, verdict)

@@ -16,9 +16,7 @@ def find_wrong(runs: Runs, graphs: list[Graph]) -> tuple[Graph, Json] | None:
     """The first graph, in the order of compilation, that differs from eager; and the trial."""
 
     def test(graph: Graph) -> Json:
-        return runs.trial(
-            graph.file, graph.backend, accuracy=True, backend_file=graph.backend_file
-        )
+        return runs.trial(graph.file, graph.backend, accuracy=True, backend_file=graph.backend_file)
 
     usable = [graph for graph in graphs if graph.is_usable]
     with ThreadPoolExecutor(max_workers=2) as threads:

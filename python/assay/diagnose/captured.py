@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch._functorch.config
-import torch.fx.experimental._config
 import torch._dynamo.config
+import torch._functorch.config
 import torch._inductor.config
+import torch.fx.experimental._config
 from torch._subclasses.fake_tensor import FakeTensor
 
 from assay import _C
@@ -184,14 +184,14 @@ def default_settings() -> dict[str, Any]:
         name: value
         for name, value in _settings().items()
         if (found := re.match(r"(.*?config)\.(.+)", name))
-        and CONFIGS[found[1]]._is_default(found[2])  # type: ignore[attr-defined]
+        and CONFIGS[found[1]]._is_default(found[2])
     }
 
 
 def _settings() -> dict[str, Any]:
     found = {}
     for module, config in CONFIGS.items():
-        for name, value in config.get_config_copy().items():  # type: ignore[attr-defined]
+        for name, value in config.get_config_copy().items():
             found[f"{module}.{name}"] = value
     return found
 
@@ -221,7 +221,9 @@ def _as_input(value: Any, notes: list[str]) -> Any:
         if getattr(torch, f"_is_{kind}" if kind == "zerotensor" else f"is_{kind}")(value):
             _add(notes, f"an input has PyTorch's {kind} bit, which a file does not carry")
     if type(value) not in (torch.Tensor, torch.nn.Parameter):
-        _add(notes, f"an input is a {type(value).__name__}, of which a file carries the values only")
+        _add(
+            notes, f"an input is a {type(value).__name__}, of which a file carries the values only"
+        )
     if value._is_zerotensor() or value.is_conj() or value.is_neg():
         value = torch.clone(value).resolve_conj().resolve_neg()
     return value if torch.is_grad_enabled() else value.detach()

@@ -27,7 +27,7 @@ class ServerError(Exception):
 class Server:
     """The process that has PyTorch loaded. A context: it ends with it."""
 
-    def __init__(self, directory: Path, log: Path) -> None:
+    def __init__(self, directory: Path, log: Path, stack: str) -> None:
         # A socket's path is limited to 107 characters, a user's directory is not.
         self.sockets = Path(tempfile.mkdtemp(prefix="assay_diagnose_"))
         self.socket = self.sockets / "server"
@@ -37,7 +37,7 @@ class Server:
         environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(directory / "inductor_cache")}
         with log.open("w") as output:
             self.process = subprocess.Popen(
-                [sys.executable, str(program), "--socket", str(self.socket)],
+                [sys.executable, str(program), "--socket", str(self.socket), "--stack", stack],
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,

@@ -72,7 +72,9 @@ def _hoists(tree: ast.Module) -> Iterator[ast.Module]:
     """A compound statement replaced with what is inside of it."""
     for number, node in enumerate(_nodes(tree)):
         for name in BODIES:
-            for index, child in enumerate(getattr(node, name, None) or [] if isinstance(node, _HAS_BODY) else []):
+            for index, child in enumerate(
+                getattr(node, name, None) or [] if isinstance(node, _HAS_BODY) else []
+            ):
                 if isinstance(child, ast.If | ast.For | ast.While | ast.With | ast.Try):
                     for inner in ("body", "orelse"):
                         made = _changed(tree, number, _hoist(name, index, inner))

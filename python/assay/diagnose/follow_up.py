@@ -1,4 +1,4 @@
-"""What is asked about the smallest program: the stage at fault, the pass, a setting that avoids it."""
+"""What is asked about the smallest program: its stage, the pass, a setting that avoids it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ SETTINGS: list[tuple[str, Json]] = [
     ),
     ("torch._inductor.config.fallback_random = True", {INDUCTOR + "fallback_random": True}),
     ("torch._inductor.config.cpp.threads = 1", {INDUCTOR + "cpp.threads": 1}),
-    ("torch._inductor.config.layout_optimization = False", {INDUCTOR + "layout_optimization": False}),
+    (
+        "torch._inductor.config.layout_optimization = False",
+        {INDUCTOR + "layout_optimization": False},
+    ),
     (
         "torch._inductor.config.comprehensive_padding = False",
         {INDUCTOR + "comprehensive_padding": False},

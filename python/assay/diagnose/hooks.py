@@ -64,9 +64,7 @@ class Watch:
             self.current.pop()
             self.report.at("script")
 
-    def _note(
-        self, error: Exception, stage: str, where: dict[str, Any], place: Place
-    ) -> None:
+    def _note(self, error: Exception, stage: str, where: dict[str, Any], place: Place) -> None:
         inner = failure.innermost(error)
         if id(inner) in self.failed or _is_control_flow(inner):
             return
@@ -129,7 +127,7 @@ def _hook_dynamo(watch: Watch) -> None:
         finally:
             output.compiler_fn = compiler
 
-    OutputGraph.call_user_compiler = call_user_compiler  # type: ignore[method-assign]
+    OutputGraph.call_user_compiler = call_user_compiler
 
 
 def _watched(watch: Watch, compiler: Any) -> Callable[..., Any]:
@@ -174,7 +172,7 @@ def _hook_inductor(watch: Watch) -> None:
         with watch.step("compile", place):
             compiled = original_compile(gm, example_inputs, **options)
         if isinstance(compiled, CompiledFxGraph):
-            compiled._assay_place = place  # type: ignore[attr-defined]
+            compiled._assay_place = place
         return compiled
 
     @functools.wraps(original_call)
@@ -188,7 +186,7 @@ def _hook_inductor(watch: Watch) -> None:
             return original_call(self, inputs)
 
     compile_fx._compile_fx_inner = compile_inner
-    CompiledFxGraph.__call__ = call  # type: ignore[method-assign]
+    CompiledFxGraph.__call__ = call
 
 
 def _bisect(request: dict[str, Any]) -> None:

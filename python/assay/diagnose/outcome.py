@@ -66,7 +66,7 @@ class Outcome:
 
     @property
     def failure(self) -> Json:
-        """The first failure in compiling or calling a graph, whether or not the script caught it."""
+        """The first failure in compiling or calling a graph, caught by the script or not."""
         return self.report.get("failure") or {}
 
     def _is_about_memory(self) -> bool:

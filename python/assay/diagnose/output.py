@@ -18,9 +18,7 @@ RELATIVE = 1e-3  # of the larger number...
 UNITS = 1.01  # ...or this many units in the last printed place
 
 
-def difference(
-    expected: str, found: str, again: str | None = None
-) -> tuple[int, str, str] | None:
+def difference(expected: str, found: str, again: str | None = None) -> tuple[int, str, str] | None:
     """The first line that differs: its number and both texts; None if the outputs agree.
 
     ``again`` is what a second run like the expected one printed.

@@ -61,9 +61,7 @@ def diagnose(procedure: Procedure, eager: Outcome, compiled: Outcome) -> None:
 
 def _launchers(directory: Path) -> list[Graph]:
     """What the debug wrapper has left, the newest first."""
-    files = sorted(
-        directory.glob("**/minifier_launcher.py"), key=lambda file: file.stat().st_mtime
-    )
+    files = sorted(directory.glob("**/minifier_launcher.py"), key=lambda file: file.stat().st_mtime)
     found = []
     for file in reversed(files):
         backend = re.search(r"backend='(\w+)'", file.read_text())

@@ -27,8 +27,8 @@ def route(request: dict[str, Any]) -> None:
             options["backend"] = backend
         return original(model, **options)
 
-    torch.compile = compile  # type: ignore[assignment]
-    torch.compiler.compile = compile  # type: ignore[assignment]
+    torch.compile = compile
+    torch.compiler.compile = compile
     if request.get("graphs"):
         assay.config.repro_after = "dynamo"
         assay.config.repro_level = request.get("repro_level", 3)

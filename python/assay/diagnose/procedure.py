@@ -104,9 +104,7 @@ class Procedure:
         verdict.traceback = eager.tail(eager.stderr, 4000)
         verdict.frame = eager.raised.get("frame") or {}
         same = compiled.signature == eager.signature
-        also = (
-            "" if same else f" Compiled, it {_verb(compiled)}, which is another question."
-        )
+        also = "" if same else f" Compiled, it {_verb(compiled)}, which is another question."
         if eager.kind == "timeout":
             also += " If it only needs more time, use --timeout."
         verdict.summary = (
@@ -203,9 +201,7 @@ class Procedure:
         name = f"reduce {graph.file.stem}"
         with self.progress.step(name):
             before = self.runs.elapsed()
-            result = reduction.reduce(
-                self.runs, graph, accuracy=is_accuracy, timeout=timeout
-            )
+            result = reduction.reduce(self.runs, graph, accuracy=is_accuracy, timeout=timeout)
             seconds = self.runs.elapsed() - before
         status = result.get("status")
         self.runs.directory.add(name, {"file": str(graph.file)}, result, str(status))
@@ -241,7 +237,9 @@ class Procedure:
         if graph.half == "dynamo":
             with self.progress.step("the ladder on the repro"):
                 verdict.stage, failing = asks.rungs()
-            verdict.rungs = {rung: "fails" if fails else "passes" for rung, fails in failing.items()}
+            verdict.rungs = {
+                rung: "fails" if fails else "passes" for rung, fails in failing.items()
+            }
             verdict.rungs[graph.backend] = "fails"
             self.progress.say("stage", verdict.stage)
         if graph.backend != "inductor" or verdict.stage != "inductor":
@@ -272,14 +270,16 @@ class Procedure:
         self._shrink(compiled)
 
     def _climb_script(self, compiled: Outcome) -> None:
-        """The ladder with the whole script: the first rung with the same failure names the stage."""
+        """The ladder with the whole script: the first rung that fails alike names the stage."""
         if self.options.stack != "torch":
             return
         for rung, stage in ladder.RUNGS.items():
             outcome = self.runs.script(f"rung_{rung}", backend=rung)
             fails = self._fails_alike(outcome, compiled)
-            self.verdict.rungs[rung] = outcome.text() if outcome.kind != "passed" else (
-                "prints something else" if fails else "passes"
+            self.verdict.rungs[rung] = (
+                outcome.text()
+                if outcome.kind != "passed"
+                else ("prints something else" if fails else "passes")
             )
             self.progress.say(rung, self.verdict.rungs[rung], outcome.seconds)
             if fails:
@@ -301,7 +301,9 @@ class Procedure:
         )
         with self.progress.step("shrinking the script"):
             before = self.runs.elapsed()
-            result = shrink.shrink(self.runs, compiled, failing, is_output=self.verdict.kind == "output")
+            result = shrink.shrink(
+                self.runs, compiled, failing, is_output=self.verdict.kind == "output"
+            )
         self.progress.say(
             "shrink the script",
             f"{result.lines} of {result.lines_before} lines, {result.trials} trials",
@@ -337,10 +339,10 @@ class Procedure:
             verdict.status = "fails"
             self.progress.say("the script's verdict", verdict.failure[:150])
         ours = [graph for graph in graphs.of_dynamo(found) if graph.is_usable]
-        if verdict.kind and len(ours) == 1 and self.options.reduces:
-            # There is only one that can be wrong, and the reduction compares it first.
-            if self._wrong_graph(ours[0], {}, compiled, is_certain=False):
-                return
+        # If only one graph can be wrong, the reduction compares it first.
+        is_only_one = bool(verdict.kind) and len(ours) == 1 and self.options.reduces
+        if is_only_one and self._wrong_graph(ours[0], {}, compiled, is_certain=False):
+            return
         with self.progress.step("comparing graph by graph"):
             before = self.runs.elapsed()
             wrong = accuracy.find_wrong(self.runs, graphs.of_dynamo(found))
@@ -440,7 +442,8 @@ class Procedure:
         where = ladder.describe(verdict.stage, None, verdict.step)
         what = f" {', '.join(verdict.calls[:4])}" if verdict.calls else ""
         count = len(verdict.calls)
-        smallest = f" The smallest program that fails the same way is {count} call{'s' * (count != 1)}:{what}."
+        plural = "" if count == 1 else "s"
+        smallest = f" The smallest program that fails the same way is {count} call{plural}:{what}."
         text = verdict.signature.get("text") or verdict.failure
         verdict.summary = f"The fault is in {where}: {text}." + (smallest if count else "")
         if not count and verdict.repro:
@@ -448,8 +451,10 @@ class Procedure:
 
 
 def _verb(outcome: Outcome) -> str:
-    return outcome.text() if outcome.kind in ("passed", "timeout", "memory") else (
-        f"fails with {outcome.text()}"
+    return (
+        outcome.text()
+        if outcome.kind in ("passed", "timeout", "memory")
+        else (f"fails with {outcome.text()}")
     )
 
 

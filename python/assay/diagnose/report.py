@@ -47,9 +47,7 @@ def _copy_repro(directory: Directory, verdict: Verdict) -> None:
         if (source.parent / name).exists():
             shutil.copy(source.parent / name, directory.path / name)
     if (source.parent / "storages").exists():
-        shutil.copytree(
-            source.parent / "storages", directory.path / "storages", dirs_exist_ok=True
-        )
+        shutil.copytree(source.parent / "storages", directory.path / "storages", dirs_exist_ok=True)
     verdict.repro = str(directory.path / "repro.py")
     if verdict.passing:
         verdict.passing = str(directory.path / "passing.py")
@@ -88,8 +86,10 @@ def text(runs: Runs, verdict: Verdict) -> str:
         parts += ["```python", verdict.code.strip(), "```", ""]
         parts += _how_to_run(runs, verdict)
     if verdict.workaround:
-        checked = "the script runs with it" if verdict.workaround_checked else (
-            "the repro runs with it; the script as a whole was not seen to"
+        checked = (
+            "the script runs with it"
+            if verdict.workaround_checked
+            else ("the repro runs with it; the script as a whole was not seen to")
         )
         parts += ["## Workaround", "", f"`{verdict.workaround}` ({checked}).", ""]
     elif verdict.status == "fails" and verdict.stage:
@@ -137,8 +137,10 @@ def _facts(verdict: Verdict) -> list[str]:
     if verdict.frame:
         frame = verdict.frame
         rows.append(
-            ("user's line", f"{frame['file']}:{frame['line']} in {frame['function']}: "
-             f"`{frame['text']}`")
+            (
+                "user's line",
+                f"{frame['file']}:{frame['line']} in {frame['function']}: `{frame['text']}`",
+            )
         )
     facts = ["| | |", "|---|---|"]
     facts += [f"| {name} | {value.replace('|', chr(92) + '|')} |" for name, value in rows if value]
@@ -149,8 +151,10 @@ def _how_to_run(runs: Runs, verdict: Verdict) -> list[str]:
     if not verdict.reduction:
         return ["It is `repro.py`; run it as you run the script.", ""]
     stack = " --stack torch" if runs.options.stack == "torch" else ""
-    lines = [f"It is `repro.py`, with its inputs in `storages/`: `assay run repro.py{stack} "
-             "--accuracy` shows the failure."]
+    lines = [
+        f"It is `repro.py`, with its inputs in `storages/`: `assay run repro.py{stack} "
+        "--accuracy` shows the failure."
+    ]
     if verdict.passing:
         lines.append("`passing.py` is the nearest program that passes.")
     reduction = verdict.reduction
@@ -171,7 +175,7 @@ def _usual_workaround(verdict: Verdict) -> str:
     passing = [rung for rung, how in verdict.rungs.items() if how == "passes"]
     if passing:
         return (
-            f"No setting was found. With `backend=\"{passing[-1]}\"` it passes: {WHAT[passing[-1]]}."
+            f'No setting was found. With `backend="{passing[-1]}"` it passes: {WHAT[passing[-1]]}.'
         )
     return "None was found."
 

@@ -7,7 +7,7 @@ The request (``client`` makes it) has
     stdout, stderr                  files for what it prints
     backend                         ``none`` (eager), a backend's name, or null: the script's own
     graphs                          a directory for the graphs and their inputs, or null
-    save_call                       ``[graph, call]``: save the inputs of that call, not of the first
+    save_call                       ``[graph, call]``: save the inputs of that call, not the first
     settings                        ``[["torch._inductor.config.fallback_random", true], ...]``
     bisect                          ``[subsystem, applications]`` of inductor, or null
     stack                           ``torch`` or ``assay``

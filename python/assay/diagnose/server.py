@@ -1,6 +1,6 @@
 """The process that has PyTorch loaded and forks the runs of a script, and the trials of graphs.
 
-    python server.py --socket PATH
+    python server.py --socket PATH [--stack torch|assay]
 
 It listens on a Unix socket and speaks the protocol of docs/toolbox.md. A request with ``script``
 runs a script (see ``assay.diagnose.script``); any other is a trial, as ``assay reduce`` asks for.
@@ -32,6 +32,7 @@ def main() -> None:
     gc.disable()  # while everything is new, nothing is garbage
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--socket", required=True)
+    parser.add_argument("--stack", choices=["torch", "assay"], default="torch")
     options = parser.parse_args()
 
     from assay import stock_server
@@ -43,9 +44,9 @@ def main() -> None:
     os.environ.update(stock_server.ENVIRONMENT)
     for name in stock_server.NOT_INHERITED:
         os.environ.pop(name, None)
-    warm_up.warm_up("inductor")
+    warm_up.warm_up("inductor" if options.stack == "torch" else "eager")
     warm_up.load_whole_package()
-    import assay.diagnose.script  # noqa: F401  (loads what runs use)
+    import assay.diagnose.script
     import assay.stock.python_trial  # noqa: F401
 
     warm_up.check_fit_for_forking()

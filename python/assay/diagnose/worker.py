@@ -1,4 +1,4 @@
-"""A worker of the trial server that also runs scripts, with a time limit for each of their steps."""
+"""A worker of the trial server that also runs scripts, with a time limit for their steps."""
 
 from __future__ import annotations
 
