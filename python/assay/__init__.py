@@ -30,6 +30,7 @@ from assay._explain import ExplainOutput, ExplainWithBackend, explain
 from assay._graph import Graph
 from assay._profiler import CompileProfiler
 from assay._replay import replay
+from assay._watch import watch
 from assay.errors import *  # noqa: F403  (its __all__ is the list of exceptions)
 
 __version__: str = _C.version
@@ -64,6 +65,7 @@ __all__ = [
     "replay",
     "reset",
     "set_logs",
+    "watch",
 ]
 __all__ += errors.__all__
 

@@ -2,11 +2,13 @@
 
 python -m assay script.py args...       the script is not changed in any way
 python -m assay -m package.module args...
+python -m assay diagnose script.py args...   finds out why a script fails under torch.compile
 python -m assay --replay FILE --trusted  runs a recorded frame again, as assay.replay does
 """
 
 from __future__ import annotations
 
+import os
 import runpy
 import sys
 from pathlib import Path
@@ -60,6 +62,10 @@ def main() -> None:
     if arguments[0] == "--replay":
         _replay(arguments[1:])
         return
+    if arguments[0] == "diagnose" and not Path("diagnose").is_file():
+        # The driver starts processes and keeps PyTorch out of its own.
+        driver = Path(assay.__file__).parent / "diagnose" / "__main__.py"
+        os.execv(sys.executable, [sys.executable, str(driver), *arguments[1:]])
     if arguments[0] == "-m" and len(arguments) > 1:
         sys.argv = arguments[1:]
         route()

@@ -26,6 +26,7 @@ constexpr const char* kExamples = R"(examples:
   assay run repro.py                    run a graph file and describe its results
   assay run repro.py --repeat 20 --json the same, for a script, with timings
   assay run repro.py --backend aot_eager --backward
+  assay diagnose train.py --epochs 1    why does this script fail under torch.compile?
   assay reduce minifier_launcher.py     the smallest program that still fails the same way
   assay show minifier_launcher.py       what is in a graph file
   assay show repro.py --dot | dot -Tsvg > graph.svg
@@ -114,7 +115,8 @@ CLI::App* add_reduce(CLI::App& app, Options& options) {
   reduce->add_option("--backend-file", command.backend_file,
                      "A backend written in Python that was saved by value; a pickle, so trusted");
   reduce->add_option("--backend-server", command.backend_server,
-                     "The Unix socket of a trial server in the process that has the backend");
+                     "The Unix socket of a trial server in the process that has the backend, or "
+                     "with --stack torch of one that has stock PyTorch loaded");
   reduce->add_option("--output", command.output,
                      "Directory for the result and other findings (default: FILE_reduced)");
   reduce->add_flag("--accuracy", command.accuracy,
@@ -273,6 +275,8 @@ int parse_and_run(int argc, char** argv, Options& options) {
       ->allow_extra_args(false);
   app.fallthrough();
   CLI::App* run = add_run(app, options);
+  // Its arguments are the driver's to parse, see main().
+  app.add_subcommand("diagnose", "Find out why a Python script fails under torch.compile");
   CLI::App* reduce = add_reduce(app, options);
   CLI::App* analyze = add_analyze(app, options);
   CLI::App* bundle = add_bundle(app, options);
@@ -280,6 +284,11 @@ int parse_and_run(int argc, char** argv, Options& options) {
   CLI::App* rerun = add_rerun(app, options);
   CLI::App* coverage = add_coverage(app, options);
   CLI::App* cache = add_cache(app, options);
+  CLI::App* report = app.add_subcommand(
+      "report", "Print the report of a directory that diagnose or reduce has written");
+  std::filesystem::path report_directory;
+  report->add_option("DIR", report_directory, "The result directory")->required();
+  report->add_flag("--json", options.json, "Print one JSON object");
   CLI::App* logs = app.add_subcommand("logs", "List the names that TORCH_LOGS accepts");
   logs->add_flag("--json", options.json, "Print one JSON array");
   CLI::App* passes = app.add_subcommand("passes", "List the graph passes");
@@ -299,8 +308,8 @@ int parse_and_run(int argc, char** argv, Options& options) {
       const std::string found = app.remaining().front();
       throw UserError(
           (found.starts_with('-') ? "unknown option '" : "unknown command '") + found + "'",
-          "the commands are: run, reduce, analyze, bundle, show, rerun, coverage, cache, backends, "
-          "config, decompositions, logs, passes");
+          "the commands are: run, diagnose, reduce, analyze, bundle, report, show, rerun, coverage, "
+          "cache, backends, config, decompositions, logs, passes");
     }
     app.exit(error);
     return kUsageError;
@@ -347,6 +356,8 @@ int parse_and_run(int argc, char** argv, Options& options) {
   } else if (cache->parsed()) {
     options.cache.json = options.json;
     code = cli::cache(options.cache);
+  } else if (report->parsed()) {
+    code = cli::report(report_directory, options.json);
   } else if (logs->parsed()) {
     code = cli::logs(options.json);
   } else if (passes->parsed()) {
@@ -365,6 +376,9 @@ int parse_and_run(int argc, char** argv, Options& options) {
 int run_command(int argc, char** argv) {
   Options options;
   try {
+    if (argc > 1 && std::string_view(argv[1]) == "diagnose") {
+      return cli::diagnose({argv + 2, argv + argc});
+    }
     return parse_and_run(argc, argv, options);
   } catch (const observe::HelpRequested& help) {
     std::printf("%s\n", help.what());

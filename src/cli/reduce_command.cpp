@@ -179,7 +179,7 @@ void set_limits(const ReduceCommand& command, reduce::Options& options) {
 // The command that shows the failure of a result.
 std::string rerun(const ReduceCommand& command) {
   if (!command.check.empty()) return command.check + " repro.py";
-  if (!command.backend_server.empty()) {
+  if (!command.backend_server.empty() && command.stack != "torch") {
     return "run the program again: only its process has the backend " + command.backend;
   }
   std::string text = "assay run repro.py";
@@ -264,7 +264,7 @@ int reduce_file(ReduceCommand command) {
   if (!command.inject.empty()) backends::parse_faults(command.inject);
   const repro::ReproFile file = repro::read_repro_file(command.file);
   // A command judges by itself, whatever it tests.
-  if (!command.backend_server.empty()) {
+  if (!command.backend_server.empty() && command.stack != "torch") {
     command.stack = "python";
     if (command.backend.empty()) command.backend = file.backend;
   } else if (command.check.empty()) {

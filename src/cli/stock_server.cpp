@@ -21,15 +21,6 @@ constexpr const char* kStart =
     "server = os.path.join(package.submodule_search_locations[0], 'stock_server.py')\n"
     "os.execv(sys.executable, [sys.executable, server, *sys.argv[1:]])\n";
 
-std::string find_python() {
-  if (!config::get<"python">().empty()) return config::get<"python">();
-  if (const auto environment = base::environment_variable("VIRTUAL_ENV")) {
-    const fs::path python = fs::path(*environment) / "bin" / "python";
-    if (fs::exists(python)) return python.string();
-  }
-  return "python3";
-}
-
 // Without it the failure may not show, so a user must know.
 void say_left_out(const std::string& setting) {
   (void)std::fprintf(stderr, "note: the file's setting of %s is ignored; --trust applies it\n",
@@ -50,6 +41,15 @@ std::optional<std::string> literal_as_json(const std::string& python) {
 }
 
 }  // namespace
+
+std::string find_python() {
+  if (!config::get<"python">().empty()) return config::get<"python">();
+  if (const auto environment = base::environment_variable("VIRTUAL_ENV")) {
+    const fs::path python = fs::path(*environment) / "bin" / "python";
+    if (fs::exists(python)) return python.string();
+  }
+  return "python3";
+}
 
 sandbox::StartServer start_stock_server(const fs::path& directory, const std::string& backend,
                                         const fs::path& backend_file) {

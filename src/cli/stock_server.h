@@ -10,8 +10,11 @@
 
 namespace assay::cli {
 
-/// Starts `python -m assay.stock_server`. The python is the setting `python`, else that of the
-/// active environment, else python3 on the PATH. Inductor's cache is below `directory`. A backend
+/// The Python for stock PyTorch: the setting `python`, else that of the active environment, else
+/// python3 on the PATH.
+std::string find_python();
+
+/// Starts `python -m assay.stock_server`. Inductor's cache is below `directory`. A backend
 /// of the user's is called `module:name`, or is in `backend_file`.
 sandbox::StartServer start_stock_server(const std::filesystem::path& directory,
                                         const std::string& backend,

@@ -52,7 +52,7 @@ def _find(backend: str, file: Path | None) -> None:
     if file is None and ":" not in backend:
         lookup_backend(backend)
         return
-    _load_whole_package()
+    load_whole_package()
     if file is not None:
         sent_backend.load_file(file)
     else:
@@ -67,7 +67,7 @@ def load_for_python_trials() -> None:
     _load_tables()
 
 
-def _load_whole_package() -> None:
+def load_whole_package() -> None:
     """The server has begun with a package without content; a user's backend may use all of it."""
     bare = sys.modules.pop("assay")
     whole = importlib.import_module("assay")

@@ -181,21 +181,29 @@ class Worker:
             if limits.memory is not None:
                 space = process.virtual_bytes(os.getpid()) + limits.memory
                 resource.setrlimit(resource.RLIMIT_AS, (space, space))
-            from assay.stock import trial
-
-            status = trial.run(request, report.sink)
+            status = self.execute(request, report.sink)
         except BaseException:  # ours, not the candidate's: the answer shows it
             traceback.print_exc()
         finally:
             _flush()
             os._exit(status)
 
+    def execute(self, request: Json, fd: int) -> int:
+        """What the process of a request does; its exit code."""
+        from assay.stock import trial
+
+        return trial.run(request, fd)
+
+    def timer(self, pid: int, limits: Limits, start: float, said: Report) -> Timer:
+        """Says when the process of a request is to be ended."""
+        return Timer(pid, limits, start)
+
     def _watch(self, pid: int, limits: Limits, output: Pipe, report: Pipe, start: float) -> Json:
         """Follow a trial to its end, or end it at a limit or when nobody listens any more."""
         tail = bytearray()
         said = Report()
         limit = None
-        timer = Timer(pid, limits, start)
+        timer = self.timer(pid, limits, start, said)
         is_abandoned = False
         pidfd = os.pidfd_open(pid)
         poll = select.poll()

@@ -1,0 +1,32 @@
+"""Which of the captured graphs computes something else than eager, if nothing raises."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from assay.diagnose.graphs import Graph
+from assay.diagnose.runs import Runs, is_failure
+
+Json = dict[str, Any]
+
+
+def find_wrong(runs: Runs, graphs: list[Graph]) -> tuple[Graph, Json] | None:
+    """The first graph, in the order of compilation, that differs from eager; and the trial."""
+
+    def test(graph: Graph) -> Json:
+        return runs.trial(graph.file, graph.backend, accuracy=True, backend_file=graph.backend_file)
+
+    usable = [graph for graph in graphs if graph.is_usable]
+    with ThreadPoolExecutor(max_workers=2) as threads:
+        for graph, answer in zip(usable, threads.map(test, usable), strict=True):
+            if is_failure(answer):
+                threads.shutdown(wait=False, cancel_futures=True)
+                return graph, answer
+    return None
+
+
+def unusable(graphs: list[Graph]) -> list[str]:
+    """Why some could not be compared."""
+    return [f"{Path(graph.file).name}: {graph.problem}" for graph in graphs if graph.problem]

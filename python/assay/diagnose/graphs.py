@@ -1,0 +1,72 @@
+"""The graphs that a run has captured, as its report lists them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from assay.diagnose.outcome import Outcome
+
+
+@dataclass
+class Graph:
+    """A file that holds a graph of the script."""
+
+    number: int
+    half: str  # dynamo, forward or backward
+    file: Path
+    backend: str
+    calls: int = 0
+    problem: str | None = None
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def is_usable(self) -> bool:
+        return self.problem is None and self.file.exists()
+
+    @property
+    def backend_file(self) -> Path | None:
+        """The backend by value, if it is not PyTorch's own."""
+        name = re.sub(r"\W+", "_", self.backend).strip("_") or "backend"
+        file = self.file.parent / f"{name}.pkl"
+        return file if file.exists() else None
+
+    @property
+    def has_lost_backend(self) -> bool:
+        """Whether the backend is the script's and could not be saved."""
+        name = re.sub(r"\W+", "_", self.backend).strip("_") or "backend"
+        return (self.file.parent / f"{name}.txt").exists()
+
+
+def of(outcome: Outcome) -> list[Graph]:
+    """All graphs of a run, in the order of compilation."""
+    found = []
+    for key, entry in outcome.report.items():
+        match = re.fullmatch(r"graph_(\d+)_(dynamo|forward|backward)", key)
+        if match:
+            found.append(
+                Graph(
+                    int(match[1]),
+                    match[2],
+                    Path(entry["file"]),
+                    entry["backend"],
+                    entry["calls"],
+                    entry["problem"],
+                    entry["notes"],
+                )
+            )
+    return found
+
+
+def of_dynamo(graphs: list[Graph]) -> list[Graph]:
+    """Those that a backend was given."""
+    return [graph for graph in graphs if graph.half == "dynamo"]
+
+
+def at(graphs: list[Graph], where: dict[str, Any]) -> list[Graph]:
+    """Those of one place: Dynamo's graph first, which a user can read, then the half."""
+    number, half = where.get("graph"), where.get("half")
+    found = [graph for graph in graphs if graph.number == number]
+    return [graph for graph in found if graph.half in ("dynamo", half)]

@@ -1,0 +1,156 @@
+"""Bugs of torch.compile that users reported and that PyTorch 2.13.0 still has on a CPU.
+
+Each program is our own, written after the description. ``f`` and ``args`` are the program under
+test; ``stage`` and ``calls`` are what a diagnosis must find: the calls of the result are among
+``calls``, and the first of them is there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Bug:
+    """A program and what is wrong with it."""
+
+    issue: str
+    stage: str
+    kind: str
+    calls: tuple[str, ...]
+    program: str
+    is_inside: bool = True  # whether it can be part of a larger model
+    tail: str = "result = torch.compile(f)(*args)\nprint(result, result.dtype)\n"
+
+
+BUGS = {
+    # 5 // 0.1 is 49 in eager: inductor divides and rounds down.
+    "floor_divide": Bug(
+        "pytorch/pytorch#143283", "inductor", "accuracy", ("//",), """
+def f(x, y):
+    return x // y
+args = (torch.tensor([5.0, -5.0, 0.3, 6.0, 0.9]), torch.full((5,), 0.1))
+"""),
+    "int8_bmm_dtype": Bug(
+        "pytorch/pytorch#191308", "inductor", "accuracy", ("torch.matmul",), """
+def f(a, b):
+    return torch.matmul(a, b)
+args = (torch.ones((1, 1, 2), dtype=torch.int8), torch.ones((1, 2, 2), dtype=torch.int8))
+"""),
+    "prod_int8": Bug(
+        "pytorch/pytorch#143566", "inductor", "accuracy", (".prod", ".to"), """
+def f(x):
+    return x.prod(dtype=torch.int8)
+args = (torch.full((40,), 3, dtype=torch.int8),)
+"""),
+    "amin_uint8": Bug(
+        "pytorch/pytorch#105264", "inductor", "accuracy", (".amin", ".to"), """
+def f(x):
+    return x.amin()
+args = (torch.randint(1, 255, (64, 64), dtype=torch.uint8),)
+"""),
+    "cummin_empty": Bug(
+        "pytorch/pytorch#188224", "inductor", "exception",
+        ("torch.cummin", "torch.clone", "torch.bartlett_window"), """
+def f():
+    window = torch.bartlett_window(0, periodic=False)
+    return torch.cummin(torch.clone(window), -46)[0]
+args = ()
+"""),
+    "half_reductions": Bug(
+        "pytorch/pytorch#194706", "inductor", "exception", ("torch.ops.aten.sum.dim_IntList",), """
+def g(x):
+    return torch.sum(torch.mm(torch.mm(torch.prod(x) + x, torch.sum(x) + x), torch.sum(x) + x))
+f = torch.func.jacfwd(g)
+args = ((torch.arange(1, 10, dtype=torch.float16) / 10).reshape(3, 3),)
+""", is_inside=False),
+    "normal_dtype": Bug(
+        "pytorch/pytorch#194547", "decompositions and partitioner", "accuracy",
+        ("torch.normal",), """
+def f(loc, scale):
+    return torch.normal(loc, scale)
+args = (torch.zeros(8, dtype=torch.float16), torch.zeros(8))
+"""),
+    "resize_uint8": Bug(
+        "pytorch/pytorch#156788", "aot_autograd", "accuracy",
+        ("torch.nn.functional.interpolate", ".to"), """
+def f(x):
+    return torch.nn.functional.interpolate(x, scale_factor=2, mode="bilinear")
+args = (torch.randint(0, 255, (1, 3, 8, 8), dtype=torch.uint8),)
+"""),
+    "alias_view": Bug(
+        "pytorch/pytorch#198095", "aot_autograd", "exception", (".add_", "operator.getitem"), """
+def f(t0, ta):
+    t0.add_(100)
+    return ta[0]
+base = torch.arange(24.0).reshape(4, 6)
+args = (base, base[1:])
+"""),
+    # No graph shows it: that the input is a ZeroTensor cannot be written to a file.
+    "zero_tensor": Bug(
+        "pytorch/pytorch#197067", "inductor", "signal", (), """
+def f(t):
+    return t[-1] + 10
+x = torch.randn(3, requires_grad=True)
+args = (torch.autograd.grad(torch.sgn(x).sum(), x)[0],)
+"""),
+    # Needs three calls, and is in Dynamo's guards.
+    "identity": Bug(
+        "pytorch/pytorch#196173", "dynamo", "output", (), """
+class Owner:
+    pass
+first, second = Owner(), Owner()
+def f(x, owner):
+    y = torch.sin(x) * 2
+    return x + 1 if owner is first else x * 10
+""", is_inside=False, tail="""
+c = torch.compile(f)
+for owner in (first, second, first):
+    print(c(torch.ones(1), owner))
+"""),
+}  # fmt: skip
+
+HEAD = "import torch\ntorch.manual_seed(0)\n"
+
+INSIDE = '''
+class Block(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm, self.linear = torch.nn.LayerNorm(16), torch.nn.Linear(16, 16)
+
+    def forward(self, h):
+        return h + torch.nn.functional.gelu(self.linear(self.norm(h))) * 0.5
+
+
+class Model(torch.nn.Module):
+    """Some 120 calls around the one that is wrong."""
+
+    def __init__(self):
+        super().__init__()
+        self.before = torch.nn.ModuleList([Block() for _ in range(12)])
+        self.after = torch.nn.ModuleList([Block() for _ in range(12)])
+
+    def forward(self, h, *args):
+        for block in self.before:
+            h = block(h)
+        result = f(*args)
+        h = h + result.to(h.dtype).sum().clamp(-1, 1)
+        for block in self.after:
+            h = block(h)
+        return h, result
+
+
+with torch.no_grad():
+    h, result = torch.compile(Model())(torch.randn(2, 16), *args)
+print(h.sum(), result, result.dtype)
+'''
+
+
+def alone(bug: Bug) -> str:
+    """The program by itself, as a script."""
+    return HEAD + bug.program + bug.tail
+
+
+def inside(bug: Bug) -> str:
+    """The program in the middle of a model."""
+    return HEAD + bug.program + INSIDE

@@ -1,0 +1,44 @@
+"""Whether two outputs say the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from assay.diagnose import output
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("loss 2.3012", "loss 2.3013"),
+        ("tensor([0.12345678])", "tensor([0.12345712])"),
+        ("1e-05", "1.0001e-05"),
+        ("nan", "nan"),
+        ("a  b", "a b"),
+    ],
+)
+def test_rounding_is_not_a_difference(left: str, right: str) -> None:
+    assert output.difference(left, right) is None
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("tensor([49.])", "tensor([50.])"),
+        ("loss 2.3012", "loss 2.4012"),
+        ("3", "4"),
+        ("dtype=torch.int8", "dtype=torch.int64"),
+        ("0.5", "nan"),
+        ("one\ntwo", "one"),
+    ],
+)
+def test_other_text_and_numbers_are(left: str, right: str) -> None:
+    assert output.difference(left, right) is not None
+
+
+def test_what_does_not_repeat_is_not_compared() -> None:
+    assert (
+        output.difference("took 3 s, loss 1.5", "took 9 s, loss 1.5", "took 4 s, loss 1.5") is None
+    )
+    found = output.difference("took 3 s, loss 1.5", "took 9 s, loss 7.5", "took 4 s, loss 1.5")
+    assert found == (1, "took 3 s, loss 1.5", "took 9 s, loss 7.5")
