@@ -25,7 +25,8 @@ using graph::Node;
 
 constexpr std::array kKinds = {
     FaultKind::compile_error, FaultKind::runtime_error, FaultKind::accuracy, FaultKind::nan,
-    FaultKind::segfault,      FaultKind::abort,         FaultKind::hang,     FaultKind::oom};
+    FaultKind::dtype,         FaultKind::segfault,      FaultKind::abort,    FaultKind::hang,
+    FaultKind::oom};
 
 thread_local int trial_runs = 0;
 
@@ -107,6 +108,8 @@ const char* to_string(FaultKind kind) {
       return "accuracy";
     case FaultKind::nan:
       return "nan";
+    case FaultKind::dtype:
+      return "dtype";
     case FaultKind::segfault:
       return "segfault";
     case FaultKind::abort:

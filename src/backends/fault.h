@@ -23,6 +23,7 @@ enum class FaultKind {
   runtime_error,  ///< The operator raises.
   accuracy,       ///< Its result is wrong by half and more.
   nan,            ///< Its result is NaN.
+  dtype,          ///< Its result is right, in another dtype.
   segfault,       ///< It writes to address 0.
   abort,          ///< It aborts the process.
   hang,           ///< It never returns.

@@ -29,6 +29,10 @@ namespace {
 
 using at::Tensor;
 
+bool is_differentiable(const Tensor& tensor) {
+  return tensor.is_floating_point() || tensor.is_complex();
+}
+
 [[noreturn]] void use_all_memory() {
   constexpr std::size_t kBlock = std::size_t{64} << 20U;
   std::vector<std::unique_ptr<char[]>> blocks;
@@ -51,14 +55,30 @@ void misbehave(const std::string& kind) {
   while (kind == to_string(FaultKind::hang)) std::this_thread::sleep_for(std::chrono::seconds(1));
 }
 
+// A wider one: float32 becomes float64, float64 complex, and an integer a float.
+at::ScalarType other_dtype(at::ScalarType dtype) {
+  if (dtype == at::kDouble || c10::isComplexType(dtype)) return at::kComplexDouble;
+  if (c10::isFloatingType(dtype)) return at::kDouble;
+  return dtype == at::kBool ? at::kByte : at::kFloat;
+}
+
+// A number by which a product gets the dtype; what has no gradient is the result itself.
+Tensor trigger_dtype(const Tensor& tensor, bool is_awake) {
+  const auto dtype = is_awake ? other_dtype(tensor.scalar_type()) : tensor.scalar_type();
+  if (!is_differentiable(tensor)) return tensor.to(dtype, false, true);
+  const std::vector<std::int64_t> one(static_cast<std::size_t>(tensor.dim()), 1);
+  return at::full(one, 1, at::TensorOptions(dtype));
+}
+
 // A number that leaves results as they are (1; false for bools) unless the fault is in the values.
 Tensor trigger(const Tensor& tensor, const std::string& kind, std::int64_t percent,
                bool needs_threads) {
   const bool is_awake = !FaultsAsleepScope::on_this_thread() && happens(percent, needs_threads);
   if (is_awake) misbehave(kind);
+  if (kind == to_string(FaultKind::dtype)) return trigger_dtype(tensor, is_awake);
   const bool is_wrong = is_awake && (kind == "accuracy" || kind == "nan");
   if (tensor.scalar_type() == at::kBool) return at::full({}, is_wrong, tensor.options());
-  const bool is_integer = !tensor.is_floating_point() && !tensor.is_complex();
+  const bool is_integer = !is_differentiable(tensor);
   double factor = 1;
   if (is_wrong) factor = is_integer ? 2 : 1.5;
   if (is_wrong && kind == "nan" && !is_integer) factor = std::numeric_limits<double>::quiet_NaN();
@@ -73,8 +93,11 @@ Tensor fault(const Tensor& tensor, const std::string& kind, std::int64_t percent
                              .findSchemaOrThrow("assay_testing::trigger", "")
                              .typed<Tensor(const Tensor&, std::string, std::int64_t, bool)>();
   const Tensor factor = op.call(tensor, kind, percent, needs_threads);
+  if (kind == to_string(FaultKind::dtype)) {
+    return is_differentiable(tensor) ? at::mul(tensor, factor) : factor;
+  }
   if (tensor.scalar_type() == at::kBool) return at::logical_xor(tensor, factor);
-  const bool is_integer = !tensor.is_floating_point() && !tensor.is_complex();
+  const bool is_integer = !is_differentiable(tensor);
   const Tensor scaled = is_integer ? tensor : at::mul(tensor, factor);
   return at::add(scaled, at::sub(factor, 1));
 }

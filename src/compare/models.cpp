@@ -17,6 +17,7 @@
 #include "aten/rng_state.h"
 #include "aten/runner.h"
 #include "compare/fp64.h"
+#include "compare/scaling.h"
 #include "compare/tensor_trees.h"
 
 namespace assay::compare {
@@ -178,6 +179,19 @@ Comparison compare_results(const graph::Graph& graph, const Results& reference,
   return total;
 }
 
+// By PyTorch's rules, for a tensor of any size.
+Comparison same_relatively(const Value& reference, const Value& result, const Value* fp64,
+                           const SameOptions& options) {
+  const std::vector<double> scales = scales_of(reference);
+  const Value left = scaled(reference, scales);
+  const Value right = scaled(result, scales);
+  Comparison found = same(left, right, nullptr, options);
+  if (!is_about_numbers(found) || fp64 == nullptr) return found;
+  const Value judge = scaled(*fp64, scales);
+  Comparison judged = same(left, right, &judge, options);
+  return !judged.same && judged.kind == Comparison::Kind::reference ? found : judged;
+}
+
 // Nearer to the truth than the first run is not the same as the first run.
 Comparison compare_both_ways(const graph::Graph& graph, const Results& one, const Results& other,
                              const Results* fp64, const TwoModelsOptions& options) {
@@ -302,6 +316,45 @@ TwoModels same_two_models(const graph::Graph& graph, const Callable& compiled,
     found.eager_error = not_repeatable(repeated);
   }
   return found;
+}
+
+std::vector<Comparison> all_differences(const graph::Graph& graph, const Callable& compiled,
+                                        const std::vector<Value>& inputs,
+                                        const TwoModelsOptions& options) {
+  SameRandomNumbers random(options.seed);
+  const auto run_eagerly = [&] { return run_graph(graph, inputs, options.only_forward, random); };
+  const Results eager = run_eagerly();
+  const Results again = run_eagerly();
+  random.start();
+  const Results result = run_fwd_maybe_bwd(compiled, inputs, options.only_forward);
+  Results fp64;
+  const bool has_fp64 =
+      error_of([&] { fp64 = run_in_fp64(graph, inputs, options.only_forward, random); }).empty();
+  std::vector<Comparison> differences;
+  const auto compare = [&](const std::string& where, auto&& get) {
+    const Value reference = get(eager);
+    const Value judge = has_fp64 ? get(fp64) : Value();
+    const auto to = [&](const Value& other) {
+      return same_relatively(reference, other, has_fp64 ? &judge : nullptr, options.same);
+    };
+    Comparison found = to(get(result));
+    if (found.same || !to(get(again)).same) return;
+    found.where = where + found.where;
+    differences.push_back(std::move(found));
+  };
+  const std::size_t count = aten::unpack(eager.output).size();
+  for (std::size_t i = 0; i < count; ++i) {
+    compare("output[" + std::to_string(i) + "]", [&](const Results& run) {
+      const std::vector<Value> items = aten::unpack(run.output);
+      return i < items.size() ? items[i] : Value();
+    });
+  }
+  const auto placeholders = graph.placeholders();
+  for (std::size_t i = 0; !options.only_forward && i < placeholders.size(); ++i) {
+    compare("gradient['" + placeholders[i]->name() + "']",
+            [&](const Results& run) { return run.gradients[i]; });
+  }
+  return differences;
 }
 
 std::string why_not_repeatable(const graph::Graph& graph, const Results& eager,

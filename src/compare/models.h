@@ -83,6 +83,13 @@ TwoModels same_two_models(const graph::Graph& graph, const Callable& compiled,
                           const std::vector<aten::Value>& inputs,
                           const TwoModelsOptions& options = {}, const Results* eager = nullptr);
 
+/// Each result and each gradient that differs, in order. Errors are relative to the root mean square
+/// of each tensor, so that small values count as large ones do. What two eager runs do not agree on
+/// is left out. What eager or `compiled` throws comes through.
+std::vector<Comparison> all_differences(const graph::Graph& graph, const Callable& compiled,
+                                        const std::vector<aten::Value>& inputs,
+                                        const TwoModelsOptions& options = {});
+
 /// Runs `graph` eagerly once more, and compares it with the run that gave `eager`, both ways. Empty
 /// if they are the same.
 std::string why_not_repeatable(const graph::Graph& graph, const Results& eager,

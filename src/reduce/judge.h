@@ -28,6 +28,7 @@ class Judge {
   sandbox::Trial& base() { return base_; }
   /// The failure that is looked for.
   void look_for(const sandbox::Signature& wanted) { wanted_ = wanted; }
+  const sandbox::Signature& wanted() const { return wanted_; }
   /// A candidate that does not fail at first is tried this many times.
   void set_tries(int tries) { tries_ = tries; }
   int tries() const { return tries_; }
@@ -43,6 +44,9 @@ class Judge {
   /// One trial of the text, repeated only if it is killed.
   sandbox::Outcome run(const std::string& text,
                        sandbox::Trial::Task task = sandbox::Trial::Task::test);
+
+  /// Which results of the text differ from eager's? One trial, of backward too if asked for.
+  Judgement locate(const std::string& text, bool backward);
 
   /// Starts a trial that goes on beside the jobs, on a worker of its own; with one worker it runs
   /// when it is asked for. There is one at a time.
@@ -68,6 +72,7 @@ class Judge {
     bool is_under_way = false;
     sandbox::Outcome outcome = {};
   };
+  sandbox::Outcome run(sandbox::Trial trial);
   void note_killed(Running& running, const sandbox::Signature& signature);
   int background_worker() const { return pool_.workers() - 1; }
   std::pair<int, sandbox::Outcome> wait_for_trial();

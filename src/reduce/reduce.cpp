@@ -274,6 +274,7 @@ class Reduction {
       Search search(start, judge_, log_, workspace_, events());
       search.run(passes);
       search.ensure_values();
+      if (count_calls(*search.best().graph) > 1) search.ensure_ends();
       best_ = search.best();
       confirm();
       if (result_.reproduced == 0 && uses_up_limits(result_.signature)) {
@@ -340,7 +341,39 @@ class Reduction {
     return events;
   }
 
+  std::optional<NamedCall> name_call(const std::string& node) const {
+    const graph::Node* found = best_.graph->find(node);
+    if (found == nullptr || !found->is_call()) return std::nullopt;
+    return NamedCall{node, found->target().name(), node + " = " + graph::print_call(*found)};
+  }
+
+  // Both ends of the failure in the result.
+  void name_ends() {
+    const bool raises = result_.signature.verdict != Verdict::accuracy;
+    if (count_calls(*best_.graph) == 1) {
+      const auto only = name_call(atoms(*best_.graph).front().front()->name());
+      if (raises) result_.noticed = only;
+      if (!raises) result_.wrong_kind = result_.signature.type;
+      result_.wrong = only;
+    } else if (best_.ends) {
+      result_.noticed = name_call(best_.ends->noticed);
+      if (best_.ends->wrong.empty()) return;
+      result_.wrong = name_call(best_.ends->wrong.front().node);
+      result_.wrong_kind = best_.ends->wrong.front().kind;
+    }
+  }
+
+  // For the file: only where the ends are not the same call.
+  std::string comment_on_ends() const {
+    if (!result_.wrong || count_calls(*best_.graph) < 2) return {};
+    std::string comment = "# assay reduce: wrong (" + result_.wrong_kind +
+                          "): " + result_.wrong->call + "\n";
+    if (result_.noticed) comment += "# assay reduce: noticed by: " + result_.noticed->call + "\n";
+    return comment;
+  }
+
   void finish() {
+    name_ends();
     result_.threads = judge_.base().threads;
     result_.ignored_non_fp = judge_.base().accuracy && judge_.base().ignore_non_fp;
     result_.calls = count_calls(*best_.graph);
@@ -348,7 +381,7 @@ class Reduction {
     result_.file = workspace_.directory() / "repro.py";
     const std::string rate = "# assay reduce: failed in " + std::to_string(result_.reproduced) +
                              " of " + std::to_string(result_.runs) + " runs\n";
-    findings_.save_result(best_, result_.signature, rate);
+    findings_.save_result(best_, result_.signature, comment_on_ends() + rate);
     result_.graph =
         graph::print(*best_.graph, {.metadata = false, .stacks = false, .releases = false});
     if (options_.look_for_others) {

@@ -126,7 +126,9 @@ class TrialRun {
     const std::shared_ptr<const graph::Graph> graph(file_.graph.get(), [](const void*) {});
     const compare::Callable compiled =
         backends::compile_for_values(trial_.backend, graph, inputs_, file_.source.get());
-    if (trial_.accuracy) {
+    if (trial_.task == Trial::Task::locate) {
+      compare_all(compiled);
+    } else if (trial_.accuracy) {
       compare(compiled);
     } else {
       enter(Stage::run);
@@ -225,6 +227,27 @@ class TrialRun {
     send_difference(found);
     if (found.kind == compare::Comparison::Kind::reference) stage_ = Stage::eager;
     throw AccuracyFailure(found.message);
+  }
+
+  void compare_all(const compare::Callable& compiled) {
+    const compare::TwoModelsOptions options = comparison_options();
+    const auto run = [&](std::vector<Value> inputs) {
+      enter(Stage::run);
+      Value results = compiled(std::move(inputs));
+      enter(options.only_forward ? Stage::compare : Stage::backward);
+      return results;
+    };
+    const auto found = compare::all_differences(*file_.graph, run, inputs_, options);
+    if (found.empty()) return;
+    enter(Stage::compare);
+    json differences = json::array();
+    for (const compare::Comparison& difference : found) {
+      differences.push_back(
+          {{"where", difference.where}, {"kind", compare::to_string(difference.kind)}});
+    }
+    report_.send({{"differences", std::move(differences)}});
+    send_difference(found.front());
+    throw AccuracyFailure(found.front().message);
   }
 
   const Trial& trial_;

@@ -35,6 +35,8 @@ const char* to_string(Trial::Task task) {
       return "record";
     case Trial::Task::analyze:
       return "analyze";
+    case Trial::Task::locate:
+      return "locate";
   }
   return "";
 }
@@ -54,6 +56,12 @@ Report report_from_json(const json& object) {
     read(*accuracy, "where", report.accuracy_where);
     read(*accuracy, "error", report.error);
     read(*accuracy, "tolerance", report.tolerance);
+  }
+  if (const auto differences = object.find("differences"); differences != object.end()) {
+    for (const json& difference : *differences) {
+      report.differences.push_back({difference.at("where").get<std::string>(),
+                                    difference.at("kind").get<std::string>()});
+    }
   }
   if (const auto values = object.find("values"); values != object.end()) {
     report.values = values->dump();
@@ -104,7 +112,7 @@ json to_json(const Trial& trial) {
 
 Trial trial_from_json(const json& object) {
   Trial trial;
-  for (const Trial::Task task : {Trial::Task::record, Trial::Task::analyze}) {
+  for (const Trial::Task task : {Trial::Task::record, Trial::Task::analyze, Trial::Task::locate}) {
     if (object.value("task", "test") == to_string(task)) trial.task = task;
   }
   read(object, "file", trial.file);

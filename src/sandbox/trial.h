@@ -32,6 +32,7 @@ struct Trial {
     test,     ///< Compile and run with the backend; does it fail?
     record,   ///< Run eagerly and report every node's value.
     analyze,  ///< Compile every call alone: which is the first that is wrong?
+    locate,   ///< As test, with accuracy, and report every result that differs, not only one.
   };
 
   Task task = Task::test;
@@ -63,6 +64,12 @@ struct Trial {
   bool is_command() const { return !command.empty() && task == Task::test; }
 };
 
+/// A result that is not eager's.
+struct Difference {
+  std::string where;  ///< `output[3]`, `gradient['x']`
+  std::string kind;   ///< values, integers, nan, dtype, shape, structure, ...
+};
+
 /// What the process said about itself, each as far as it is known.
 struct Report {
   /// passed, failed, invalid, or internal: a bug in Assay; empty if it did not come to that
@@ -78,6 +85,7 @@ struct Report {
   std::string accuracy_where;
   double error = 0;
   double tolerance = 0;
+  std::vector<Difference> differences;  ///< For Task::locate, in the order of the results.
   std::string not_compared;  ///< What the comparison left out, in a sentence.
   std::string values;        ///< For Task::record, JSON.
 };

@@ -19,7 +19,7 @@ import torch
 import torch._dynamo
 from torch._dynamo.backends.registry import lookup_backend
 from torch._dynamo.debug_utils import InputReader, cast_to_fp64, clone_inputs_retaining_gradness
-from torch._dynamo.testing import collect_results, reduce_to_scalar_loss, requires_bwd_pass
+from torch._dynamo.testing import reduce_to_scalar_loss, requires_bwd_pass
 
 from assay.stock import accuracy, check, failure, record, sent_backend, settings, text
 from assay.stock.stage import Stage
@@ -172,7 +172,8 @@ class Trial:
         self.text = loaded
         self.names = names
         self.seed_value = int(request.get("seed") or 0)
-        self.checks_accuracy = bool(request.get("accuracy"))
+        self.locates = request.get("task") == "locate"
+        self.checks_accuracy = bool(request.get("accuracy")) or self.locates
         self.ignores_non_fp = bool(request.get("ignore_non_fp"))
         self.seed()
         self.module: torch.nn.Module = names[loaded.main_class]()
@@ -214,14 +215,16 @@ class Trial:
         """What the program itself gives."""
         raise NotImplementedError
 
+    def options(self) -> dict[str, Any]:
+        """By which rules results are compared."""
+        return {
+            "tolerance": torch._dynamo.config.repro_tolerance,
+            "ignore_non_fp": self.ignores_non_fp,
+        }
+
     def comparison(self, reference: accuracy.Run | None) -> Callable[..., Any]:
         """A function of two results: the difference between them, or None."""
-        return functools.partial(
-            accuracy.compare,
-            reference=reference,
-            tolerance=torch._dynamo.config.repro_tolerance,
-            ignore_non_fp=self.ignores_non_fp,
-        )
+        return functools.partial(accuracy.compare, reference=reference, **self.options())
 
     def compare(
         self, expected: accuracy.Run, result: accuracy.Run, reference: accuracy.Run | None
@@ -229,11 +232,26 @@ class Trial:
         self.report.stage(Stage.COMPARE)
         if self.ignores_non_fp and (left_out := accuracy.not_compared(expected)):
             self.report.add(not_compared=left_out)
+        if self.locates:
+            return self.locate(expected, result, reference)
         compare = self.comparison(reference)
         found = compare(expected, result)
         if found is not None:
             self.check_repeatable(expected, compare)
         return found
+
+    def locate(
+        self, expected: accuracy.Run, result: accuracy.Run, reference: accuracy.Run | None
+    ) -> accuracy.Difference | None:
+        """Report every result that differs; returns the first."""
+        with _invalid_if_it_fails(), self.mode():
+            again = self.run_eagerly()
+        found = accuracy.all_differences(expected, again, result, reference, **self.options())
+        if not found:
+            return None
+        named = [{"where": one["where"], "kind": one["kind"]} for one in found]
+        self.report.add(differences=named)
+        return found[0]
 
     def check_repeatable(self, expected: accuracy.Run, compare: Callable[..., Any]) -> None:
         """A program that gives other numbers each time proves nothing about a compiler."""
@@ -323,21 +341,34 @@ class AfterDynamo(Trial):
         inputs: list[Any] | None = None,
     ) -> accuracy.Run:
         """Forward and, if something requires grad, backward; outputs, gradients and inputs."""
-        # collect_results looks at the gradients of all inputs, also of those that keep none.
-        warnings.filterwarnings(
-            "ignore", message="The .grad attribute of a Tensor that is not a leaf"
-        )
         module = copy.deepcopy(module)
         module.zero_grad(True)
         inputs = self.inputs() if inputs is None else inputs
+        named = accuracy.Inputs(self.text.parameters, inputs)
         self.seed()
         output = module(*inputs)
-        if not self.has_backward:
-            return accuracy.run_of(output, inputs)
-        if requires_bwd_pass(output):
-            stage(Stage.BACKWARD)
-            reduce_to_scalar_loss(output).backward()
-        return accuracy.run_of(collect_results(module, output, None, inputs), inputs)
+        run = accuracy.Run(output, input=named.tensors)
+        if self.has_backward:
+            if requires_bwd_pass(output):
+                stage(Stage.BACKWARD)
+                reduce_to_scalar_loss(output).backward()
+            self.note_state(run, module)
+        run.changed = named.changed()
+        return run
+
+    def note_state(self, run: accuracy.Run, module: torch.nn.Module) -> None:
+        """The gradients of parameters and inputs, and what became of parameters and buffers."""
+        # The gradients of all inputs are read, also of those that keep none.
+        warnings.filterwarnings(
+            "ignore", message="The .grad attribute of a Tensor that is not a leaf"
+        )
+        run.parameter = {_plain_name(name): value for name, value in module.named_parameters()}
+        run.buffer = {_plain_name(name): value for name, value in module.named_buffers()}
+        for name, parameter in run.parameter.items():
+            # As stock does: one without a gradient has one of zeros.
+            gradient = parameter.grad
+            run.gradient[name] = torch.zeros_like(parameter) if gradient is None else gradient
+        run.gradient.update({name: value.grad for name, value in run.input.items()})
 
     def float64(self) -> accuracy.Run | None:
         """Eager's results in float64, or None where that cannot be had (as stock does)."""
@@ -364,6 +395,13 @@ class AfterDynamo(Trial):
         return self.run(self.module)
 
 
+def _plain_name(name: str) -> str:
+    """Of a parameter, whether or not the module is compiled or wrapped."""
+    for prefix in ("_orig_mod.", "module."):
+        name = name.removeprefix(prefix)
+    return name
+
+
 # --- After aot ------------------------------------------------------------------------------------
 
 
@@ -388,6 +426,7 @@ class AfterAot(Trial):
             self.report.stage(Stage.COMPILE)
             compiled = self.compile(graph)
             inputs = self.inputs()
+            named = accuracy.Inputs(self.text.parameters, inputs)
             self.seed()
             self.report.stage(Stage.RUN)
             boxed = getattr(compiled, "_boxed_call", False)
@@ -396,17 +435,22 @@ class AfterAot(Trial):
             if not self.checks_accuracy:
                 return None
             assert expected is not None
-            return self.compare(expected, accuracy.run_of(output, inputs), reference)
+            return self.compare(expected, self.run_of(output, named), reference)
+
+    @staticmethod
+    def run_of(output: Any, named: accuracy.Inputs) -> accuracy.Run:
+        return accuracy.Run(output, input=named.tensors, changed=named.changed())
 
     def run_eagerly(self) -> accuracy.Run:
         inputs = self.inputs()
+        named = accuracy.Inputs(self.text.parameters, inputs)
         self.seed()
         result = self.module(*inputs)
         if not isinstance(result, tuple | list):
             raise Invalid(f"the graph returns a {type(result).__name__}, not a tuple")
         if any(isinstance(item, tuple | list) for item in result):
             raise Invalid("the graph returns a tuple of tuples")
-        return accuracy.run_of(result, inputs)
+        return self.run_of(result, named)
 
     def trace(self) -> torch.fx.GraphModule:
         """The graph with metadata, as inductor takes it."""
@@ -453,8 +497,9 @@ class AfterAot(Trial):
         """
         try:
             model, inputs = cast_to_fp64(copy.deepcopy(graph), self.inputs())
+            named = accuracy.Inputs(self.text.parameters, inputs)
             self.seed()
-            return accuracy.run_of(model(*inputs), inputs)
+            return self.run_of(model(*inputs), named)
         except Exception as error:
             if self.ignores_non_fp:
                 raise Invalid(f"no float64 reference: {error}") from error
