@@ -8,6 +8,7 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/logical_xor.h>
 #include <ATen/ops/mul.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/sub.h>
 #include <torch/library.h>
 
@@ -15,7 +16,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -70,13 +73,27 @@ Tensor trigger_dtype(const Tensor& tensor, bool is_awake) {
   return at::full(one, 1, at::TensorOptions(dtype));
 }
 
+// True from the second time on that it is asked about this place.
+bool was_called_before(const std::string& place) {
+  static std::mutex mutex;
+  static std::map<std::string, int> calls;
+  const std::lock_guard lock(mutex);
+  return calls[place]++ > 0;
+}
+
+// What is wrong about the result lies in the graph, not in what the trigger returns.
+Tensor with_other_strides(const Tensor& tensor) {
+  return tensor.dim() == 0 ? tensor : at::stack({tensor, tensor}, -1).select(-1, 0);
+}
+
 // A number that leaves results as they are (1; false for bools) unless the fault is in the values.
 Tensor trigger(const Tensor& tensor, const std::string& kind, std::int64_t percent,
                bool needs_threads) {
   const bool is_awake = !FaultsAsleepScope::on_this_thread() && happens(percent, needs_threads);
   if (is_awake) misbehave(kind);
   if (kind == to_string(FaultKind::dtype)) return trigger_dtype(tensor, is_awake);
-  const bool is_wrong = is_awake && (kind == "accuracy" || kind == "nan");
+  const bool is_wrong = is_awake && (kind == "accuracy" || kind == "nan" ||
+                                     (kind.starts_with("second_call") && was_called_before(kind)));
   if (tensor.scalar_type() == at::kBool) return at::full({}, is_wrong, tensor.options());
   const bool is_integer = !is_differentiable(tensor);
   double factor = 1;
@@ -89,6 +106,8 @@ Tensor trigger(const Tensor& tensor, const std::string& kind, std::int64_t perce
 // could be right by accident.
 Tensor fault(const Tensor& tensor, const std::string& kind, std::int64_t percent,
              bool needs_threads) {
+  if (kind == to_string(FaultKind::strides)) return with_other_strides(tensor);
+  if (kind == to_string(FaultKind::aliasing)) return tensor.clone();
   static const auto op = c10::Dispatcher::singleton()
                              .findSchemaOrThrow("assay_testing::trigger", "")
                              .typed<Tensor(const Tensor&, std::string, std::int64_t, bool)>();

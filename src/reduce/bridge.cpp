@@ -54,8 +54,7 @@ class Adapter {
 
   void cast(c10::ScalarType dtype) {
     if (as_operators_) {
-      node_ =
-          &graph_.call_function("torch.ops.aten._to_copy.default", {node_}, {{"dtype", dtype}});
+      node_ = &graph_.call_function("torch.ops.aten._to_copy.default", {node_}, {{"dtype", dtype}});
     } else {
       node_ = &graph_.call_method("to", {node_, dtype});
     }

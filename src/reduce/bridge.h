@@ -1,5 +1,5 @@
-/// \file One value in the place of another: the view, expand, slice and cast that make a tensor look
-/// like a different one. Called by what takes calls out of the middle of a program
+/// \file One value in the place of another: the view, expand, slice and cast that make a tensor
+/// look like a different one. Called by what takes calls out of the middle of a program
 /// (reduce/bypass.h).
 #pragma once
 

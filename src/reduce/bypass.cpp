@@ -85,8 +85,8 @@ class BypassEdit {
       if (source == &operand && look == wanted) return made;
     }
     const Graph::InsertBefore before(edit_.graph(), edit_.node(value));
-    Node* made = adapt(edit_.graph(), edit_.node(operand), own, wanted,
-                       calls_operators(*program_.graph));
+    Node* made =
+        adapt(edit_.graph(), edit_.node(operand), own, wanted, calls_operators(*program_.graph));
     if (made == nullptr) return nullptr;
     made->meta.value = value.meta.value;
     adapted_.emplace_back(&operand, wanted, made);
@@ -212,12 +212,13 @@ std::optional<Candidate> join(const Candidate& program, const Node& first, const
     const auto found = instead.find(&node);
     return found == instead.end() ? &node : found->second;
   };
-  graph::map_arguments(
-      *own(call), [&](const Argument& argument) { return argument.map_nodes(replace); });
+  graph::map_arguments(*own(call),
+                       [&](const Argument& argument) { return argument.map_nodes(replace); });
   Candidate joined = program;
   joined.graph = graph;
   auto smaller = keep_calls(joined, kept);
-  if (smaller) smaller->values = nullptr;
+  if (!smaller || cost_of(*smaller->graph) >= cost_of(*program.graph)) return std::nullopt;
+  smaller->values = nullptr;
   return smaller;
 }
 

@@ -35,7 +35,7 @@ std::optional<Candidate> bypass(const Candidate& program, const Bypasses& calls)
 
 /// The program of two calls: `last` reads `first` (or items of it) where it reads something that
 /// depends on it; what else they read has the value that it had. With `only`, just this operand of
-/// `last` is replaced. Nothing if `last` does not depend on `first`.
+/// `last` is replaced. Nothing if `last` does not depend on `first`, or if it would not be smaller.
 std::optional<Candidate> join(const Candidate& program, const graph::Node& first,
                               const graph::Node& last, const graph::Node* only = nullptr);
 

@@ -129,11 +129,11 @@ class Locator {
     for (std::size_t i = 0; i < atoms_.size(); ++i) {
       for (const Node* node : atoms_[i]) order.emplace(node->name(), i);
     }
-    std::ranges::stable_sort(
-        wrong_, {}, [&](const Ends::WrongCall& call) { return order.at(call.node); });
+    std::ranges::stable_sort(wrong_, {},
+                             [&](const Ends::WrongCall& call) { return order.at(call.node); });
     for (Ends::WrongCall& call : wrong_) {
-      const bool is_known = std::ranges::find(ends_.wrong, call.kind, &Ends::WrongCall::kind) !=
-                            ends_.wrong.end();
+      const bool is_known =
+          std::ranges::find(ends_.wrong, call.kind, &Ends::WrongCall::kind) != ends_.wrong.end();
       call.node = atoms_[order.at(call.node)].front()->name();
       if (!is_known) ends_.wrong.push_back(call);
     }

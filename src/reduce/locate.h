@@ -1,5 +1,6 @@
-/// \file Where does a failure begin? Finds the first call whose result differs from eager's, and the
-/// call that notices it. What the driver asks before the pass `divergence` and about the result.
+/// \file Where does a failure begin? Finds the first call whose result differs from eager's, and
+/// the call that notices it. What the driver asks before the pass `divergence` and about the
+/// result.
 ///
 /// The questions are trials. One of the program with every value as a result tells which values
 /// differ, at the price of one compilation; if it raises, it is asked about its first calls only,

@@ -58,8 +58,8 @@ class Separation {
       const auto found = own.find(&node);
       return found == own.end() ? &node : found->second;
     };
-    graph::map_arguments(
-        call, [&](const Argument& argument) { return argument.map_nodes(replace); });
+    graph::map_arguments(call,
+                         [&](const Argument& argument) { return argument.map_nodes(replace); });
   }
 
   // A new input with the operand's value, or the number that it is.
@@ -77,9 +77,8 @@ class Separation {
       described = std::get<repro::TensorInput>(program_.inputs[static_cast<std::size_t>(position)]);
       storage = program_.storages[described.storage];
     }
-    const auto first = std::ranges::find_if(graph_->nodes(), [](const Node& node) {
-      return node.op() != graph::Op::placeholder;
-    });
+    const auto first = std::ranges::find_if(
+        graph_->nodes(), [](const Node& node) { return node.op() != graph::Op::placeholder; });
     const Graph::InsertBefore before(*graph_, *first);
     Node& input = graph_->placeholder(operand.name() + "_of_" + call.name());
     input.meta.value = operand.meta.value;

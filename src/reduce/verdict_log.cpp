@@ -17,13 +17,13 @@ using sandbox::Verdict;
 std::string to_line(const std::string& key, const Judgement& judgement) {
   const Signature& signature = judgement.signature;
   json object = {{"key", key},
-                       {"verdict", sandbox::to_string(signature.verdict)},
-                       {"stage", signature.stage ? assay::to_string(*signature.stage) : ""},
-                       {"type", signature.type},
-                       {"operator", signature.op},
-                       {"message", signature.message},
-                       {"magnitude", signature.magnitude},
-                       {"suspects", judgement.suspects}};
+                 {"verdict", sandbox::to_string(signature.verdict)},
+                 {"stage", signature.stage ? assay::to_string(*signature.stage) : ""},
+                 {"type", signature.type},
+                 {"operator", signature.op},
+                 {"message", signature.message},
+                 {"magnitude", signature.magnitude},
+                 {"suspects", judgement.suspects}};
   for (const sandbox::Difference& difference : judgement.differences) {
     object["differences"].push_back({difference.where, difference.kind});
   }

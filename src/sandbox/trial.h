@@ -24,6 +24,19 @@ struct Limits {
   std::size_t output_bytes = std::size_t{64} << 10U;
 };
 
+/// What a trial with accuracy compares besides results: kinds of compare::Comparison. They cost
+/// little, but candidates of one kind of failure are not to show another.
+struct Extras {
+  bool strides = false;
+  bool aliasing = false;
+  bool second_call = false;
+  bool exception = false;  ///< A program that eager refuses: does the compiled one raise the same?
+
+  static Extras all() { return {true, true, true, true}; }
+  /// Only the one by which a failure is known; none for other types.
+  static Extras only(std::string_view type);
+};
+
 /// Files of commands' candidates in `Trial::save_directory` begin with this.
 inline constexpr std::string_view kCandidatePrefix = "candidate_";
 
@@ -40,6 +53,7 @@ struct Trial {
   std::string save_directory;  ///< Holds `storages/`.
   std::string backend = "eager";
   bool accuracy = false;  ///< Compare with eager too.
+  Extras extras = {};     ///< And what else of it.
   bool eager = true;      ///< A candidate that fails eagerly is invalid.
   /// With accuracy: eager is compared with itself first, and not only where results differ.
   bool repeat_eager = false;
@@ -86,8 +100,8 @@ struct Report {
   double error = 0;
   double tolerance = 0;
   std::vector<Difference> differences;  ///< For Task::locate, in the order of the results.
-  std::string not_compared;  ///< What the comparison left out, in a sentence.
-  std::string values;        ///< For Task::record, JSON.
+  std::string not_compared;             ///< What the comparison left out, in a sentence.
+  std::string values;                   ///< For Task::record, JSON.
 };
 
 struct Outcome {

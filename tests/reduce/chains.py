@@ -14,8 +14,8 @@ SIZE = 6
 # What takes a tensor of SIZE x SIZE to another one of the same dtype; a wrong value stays wrong.
 UNARY = [
     "torch.neg({0})",
-    "{0} * 0.75",
-    "{0} * 1.25",
+    "{0} * 0.875",
+    "{0} * 1.125",
     "{0} + 0.25",
     "torch.transpose({0}, 0, 1)",
     "{0}.contiguous()",
@@ -31,7 +31,7 @@ DETOURS = [
     ("{0}.unsqueeze(0)", "{0}.squeeze(0)"),
     ("torch.stack([{0}, {0}], 0)", "torch.amax({0}, 0)"),
 ]
-BINARY = ["{0} + {1}", "{0} - {1}", "torch.maximum({0}, {1})"]
+BINARY = ["{0} + {1}", "{0} + 0.5 * {1}", "torch.add({0}, {1}, alpha = -0.25)"]
 
 
 @dataclass
@@ -105,13 +105,23 @@ if __name__ == '__main__':
 """
 
 
-def chain_file(directory: Path, chain: Chain, setup: str = "", grad: bool = False) -> Path:
-    """A file of the chain from before autograd; `setup` are lines of Python at its beginning."""
-    body = chain.body().replace("\n", "\n        ")
-    file = directory / "chain.py"
-    text = FILE.format(setup=setup, body=body, bytes=4 * SIZE * SIZE, size=SIZE, grad=grad)
+def program_file(directory: Path, body: str, setup: str = "", grad: bool = False) -> Path:
+    """A file of the lines from before autograd; `setup` are lines of Python at its beginning."""
+    file = directory / "program.py"
+    text = FILE.format(
+        setup=setup,
+        body=body.replace("\n", "\n        "),
+        bytes=4 * SIZE * SIZE,
+        size=SIZE,
+        grad=grad,
+    )
     file.write_text(text)
     return file
+
+
+def chain_file(directory: Path, chain: Chain, setup: str = "", grad: bool = False) -> Path:
+    """A file of the chain from before autograd."""
+    return program_file(directory, chain.body(), setup, grad)
 
 
 # Inductor's `cumsum`, wrong on purpose.
@@ -130,8 +140,6 @@ lowering.lowerings[op] = faulty(lowering.lowerings[op])
 _LOWERED = "lowering.lowerings[torch.ops.aten.{0}]"
 STOCK_FAULTS = {
     "dtype": STOCK_FAULT.format(wrong="lowering.to_dtype(result, torch.float64)"),
-    "nan": STOCK_FAULT.format(
-        wrong=_LOWERED.format("mul.Tensor") + "(result, float('nan'))"
-    ),
+    "nan": STOCK_FAULT.format(wrong=_LOWERED.format("mul.Tensor") + "(result, float('nan'))"),
     "accuracy": STOCK_FAULT.format(wrong=_LOWERED.format("mul.Tensor") + "(result, 1.5)"),
 }

@@ -6,6 +6,7 @@ not: ``same`` would allow them its tolerance too.
 
 from __future__ import annotations
 
+import functools
 import logging
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -49,7 +50,9 @@ class Inputs:
     def changed(self) -> set[str]:
         """Those that are not what they were."""
         return {
-            name for name, value in self.tensors.items() if not _is_identical(value, self.before[name])
+            name
+            for name, value in self.tensors.items()
+            if not _is_identical(value, self.before[name])
         }
 
 
@@ -126,27 +129,32 @@ def all_differences(
         eager = get(expected)
         scale = _scale(eager)
         judge = None if reference is None else _scaled(get(reference), scale)
-
-        def differs(run: Run) -> Difference | None:
-            return comparison.find(
-                _scaled(eager, scale), _scaled(get(run), scale), judge, where
-            )
-
-        difference = differs(result)
-        if difference is not None and differs(again) is None:
-            found.append(difference)
+        of_result, of_again = (
+            comparison.find(_scaled(eager, scale), _scaled(get(run), scale), judge, where)
+            for run in (result, again)
+        )
+        if of_result is not None and of_again is None:
+            found.append(of_result)
     return found
 
 
 def _places(run: Run) -> Iterator[tuple[str, Callable[[Run], Any]]]:
     for i in range(len(run.output)):
-        yield f"output[{i}]", lambda one, i=i: one.output[i] if i < len(one.output) else None
+        yield f"output[{i}]", functools.partial(_result, number=i)
     for name in run.gradient:
-        yield f"gradient[{name!r}]", lambda one, name=name: one.gradient.get(name)
+        yield f"gradient[{name!r}]", functools.partial(_gradient, name=name)
+
+
+def _result(run: Run, number: int) -> Any:
+    return run.output[number] if number < len(run.output) else None
+
+
+def _gradient(run: Run, name: str) -> Any:
+    return run.gradient.get(name)
 
 
 def _scale(value: Any) -> float:
-    """The power of two that brings a tensor's root mean square near 1, so that nothing is rounded."""
+    """The power of two that brings a tensor's root mean square near 1: it rounds nothing."""
     if not isinstance(value, torch.Tensor) or not value.is_floating_point():
         return 1.0
     if value.layout != torch.strided or value.numel() == 0:

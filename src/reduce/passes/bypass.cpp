@@ -1,6 +1,6 @@
 // Lets the readers of a call read one of its operands instead: many calls at first, then one by one
-// with each of their operands. A wrong value stays on its way where removing a call would replace it
-// by the right one.
+// with each of their operands. A wrong value stays on its way where removing a call would replace
+// it by the right one.
 #include <algorithm>
 
 #include "reduce/bypass.h"
