@@ -41,6 +41,17 @@ FailureDetail describe(const UserError& error) {
 
 }  // namespace
 
+const char* python_class_of(const c10::Error& error) {
+  const auto is = [&]<typename T>() { return dynamic_cast<const T*>(&error) != nullptr; };
+  if (is.operator()<c10::IndexError>()) return "IndexError";
+  if (is.operator()<c10::ValueError>()) return "ValueError";
+  if (is.operator()<c10::TypeError>()) return "TypeError";
+  if (is.operator()<c10::NotImplementedError>()) return "NotImplementedError";
+  if (is.operator()<c10::OutOfMemoryError>()) return "OutOfMemoryError";
+  if (is.operator()<c10::LinAlgError>()) return "LinAlgError";
+  return "RuntimeError";
+}
+
 FailureDetail describe_exception() {
   try {
     throw;
@@ -48,6 +59,7 @@ FailureDetail describe_exception() {
     FailureDetail detail = {Blame::program, "OperatorError", error.message(), error.what()};
     detail.node = error.node_name();
     detail.target = error.target();
+    detail.raised = error.raised();
     detail.call = error.call();
     detail.stack = error.stack();
     detail.provenance = error.provenance();
@@ -65,7 +77,9 @@ FailureDetail describe_exception() {
     return plain(Blame::assay, error);
   } catch (const c10::Error& error) {  // raised outside of any node, by autograd
     const std::string message = error.what_without_backtrace();
-    return {Blame::program, "c10::Error", message, message};
+    FailureDetail detail = {Blame::program, "c10::Error", message, message};
+    detail.raised = python_class_of(error);
+    return detail;
   } catch (const std::system_error& error) {
     return plain(Blame::user, error);
   } catch (const std::exception& error) {

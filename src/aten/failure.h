@@ -11,6 +11,10 @@
 #include "assay/error.h"
 #include "graph/meta.h"
 
+namespace c10 {
+class Error;
+}
+
 namespace assay::aten {
 
 /// A failure of the program under test that is not one of its operators' (`OperatorError`): a
@@ -54,6 +58,7 @@ struct FailureDetail {
   // Of the node that failed, as far as one is known.
   std::string node = {};
   std::string target = {};
+  std::string raised = {};  ///< What the operator raised, as Python calls it: `IndexError`.
   std::string call = {};
   std::vector<graph::StackFrame> stack = {};
   graph::Provenance provenance = {};
@@ -61,6 +66,9 @@ struct FailureDetail {
   TextLocation where = {};
   std::string hint = {};
 };
+
+/// The class of PyTorch's exception in Python: `IndexError`, `RuntimeError`, ...
+const char* python_class_of(const c10::Error& error);
 
 /// Describes the exception that is being handled. An exception of a type that nobody expected while
 /// a program runs is the program's: libraries below it throw what they like.

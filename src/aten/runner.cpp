@@ -8,6 +8,7 @@
 #include "aten/call.h"
 #include "aten/convert.h"
 #include "aten/current_node.h"
+#include "aten/failure.h"
 #include "aten/operators.h"
 #include "aten/plan.h"
 #include "aten/trace_keys.h"
@@ -83,7 +84,7 @@ class Run {
       } catch (const UserError& error) {
         throw located_error(plan_, *step.node, error);
       } catch (const c10::Error& error) {
-        throw OperatorError(*step.node, error.what_without_backtrace());
+        throw OperatorError(*step.node, error.what_without_backtrace(), python_class_of(error));
       } catch (const std::exception& error) {
         throw OperatorError(*step.node, error.what());
       }
@@ -354,14 +355,15 @@ class GraphRunnerGraph : public CompiledGraph {
 
 }  // namespace
 
-OperatorError::OperatorError(const graph::Node& node, std::string message)
+OperatorError::OperatorError(const graph::Node& node, std::string message, std::string raised)
     : std::runtime_error(describe_failure(node, message)),
       node_name_(node.name()),
       stack_(node.meta.stack),
       target_(node.target().name()),
       provenance_(node.meta.provenance),
       call_(graph::print_call(node)),
-      message_(std::move(message)) {}
+      message_(std::move(message)),
+      raised_(std::move(raised)) {}
 
 GraphRunner::GraphRunner(const graph::Graph& graph, const graph::python::Source* source,
                          std::span<const c10::IValue> bound)

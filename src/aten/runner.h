@@ -26,7 +26,8 @@ namespace assay::aten {
 /// An operator of the graph raised while running: the program under test failed.
 class OperatorError : public std::runtime_error, public Error {
  public:
-  OperatorError(const graph::Node& node, std::string message);
+  /// `raised` is the exception's class in Python: RuntimeError, IndexError, ...
+  OperatorError(const graph::Node& node, std::string message, std::string raised = "RuntimeError");
 
   const char* python_class() const noexcept override { return "OperatorError"; }
 
@@ -37,6 +38,7 @@ class OperatorError : public std::runtime_error, public Error {
   /// Where in the user's program the call is, outermost first.
   const std::vector<graph::StackFrame>& stack() const { return stack_; }
   const std::string& target() const { return target_; }
+  const std::string& raised() const { return raised_; }
   /// The nodes of earlier stages that the failing one was made of.
   const graph::Provenance& provenance() const { return provenance_; }
 
@@ -47,6 +49,7 @@ class OperatorError : public std::runtime_error, public Error {
   graph::Provenance provenance_;
   std::string call_;
   std::string message_;
+  std::string raised_;
 };
 
 /// Called after each node with the value it produced.

@@ -23,9 +23,19 @@ namespace {
 using graph::Graph;
 using graph::Node;
 
-constexpr std::array kKinds = {
-    FaultKind::compile_error, FaultKind::runtime_error, FaultKind::accuracy, FaultKind::nan,
-    FaultKind::segfault,      FaultKind::abort,         FaultKind::hang,     FaultKind::oom};
+constexpr std::array kKinds = {FaultKind::compile_error, FaultKind::runtime_error,
+                               FaultKind::accuracy,      FaultKind::nan,
+                               FaultKind::dtype,         FaultKind::second_call,
+                               FaultKind::strides,       FaultKind::aliasing,
+                               FaultKind::mutation,      FaultKind::no_exception,
+                               FaultKind::segfault,      FaultKind::abort,
+                               FaultKind::hang,          FaultKind::oom};
+
+// These are in the graph, and so in every call of it.
+bool is_in_graph(FaultKind kind) {
+  return kind == FaultKind::strides || kind == FaultKind::aliasing || kind == FaultKind::mutation ||
+         kind == FaultKind::no_exception;
+}
 
 thread_local int trial_runs = 0;
 
@@ -83,7 +93,10 @@ void add_fault(Graph& graph, Node& node, const Fault& wanted, Node* changed_in_p
   Node& fault = graph.call_function(kFaultOperator, {}, {}, node.name() + "_fault");
   fault.meta = node.meta;
   node.replace_all_uses_with(fault);
-  fault.set_arguments({&node, to_string(wanted.kind), wanted.percent, wanted.needs_threads});
+  // Faults that count their calls do so for each place in the graph.
+  std::string kind = to_string(wanted.kind);
+  if (wanted.kind == FaultKind::second_call) kind += "#" + node.name();
+  fault.set_arguments({&node, kind, wanted.percent, wanted.needs_threads});
   if (changed_in_place == nullptr) return;
   // Whoever reads the changed tensor from here on reads the faulty value.
   const auto replace = [&](Node& mentioned) -> graph::Argument {
@@ -93,6 +106,38 @@ void add_fault(Graph& graph, Node& node, const Fault& wanted, Node* changed_in_p
     graph::map_arguments(
         *later, [&](const graph::Argument& argument) { return argument.map_nodes(replace); });
   }
+}
+
+Node* first_operand(const Node& call) {
+  Node* found = nullptr;
+  call.for_each_input([&](Node& operand) {
+    const bool may_be_tensor =
+        !operand.meta.value.known() || operand.meta.value.tensor() != nullptr;
+    if (found == nullptr && may_be_tensor) found = &operand;
+  });
+  return found;
+}
+
+Node& node_after(Graph& graph, const Node& node) {
+  const auto position = std::ranges::find_if(
+      graph.nodes(), [&](const Node& candidate) { return &candidate == &node; });
+  return *std::next(position);
+}
+
+// After the call its operand is not what it was: zeros become ones, and the rest zeros.
+void change_operand(Graph& graph, Node& call, Node& operand) {
+  const Graph::InsertBefore before(graph, node_after(graph, call));
+  Node& plain = graph.call_function("torch.ops.aten.detach.default", {&operand}, {},
+                                    call.name() + "_operand");
+  graph.call_function("torch.ops.aten.eq_.Scalar", {&plain, 0}, {}, call.name() + "_mutation");
+}
+
+void replace_by_operand(Graph& graph, Node& call, Node& operand) {
+  const Graph::InsertBefore before(graph, call);
+  Node& instead =
+      graph.call_function("torch.ops.aten.clone.default", {&operand}, {}, call.name() + "_fault");
+  call.replace_all_uses_with(instead);
+  graph.erase(call);
 }
 
 }  // namespace
@@ -107,6 +152,18 @@ const char* to_string(FaultKind kind) {
       return "accuracy";
     case FaultKind::nan:
       return "nan";
+    case FaultKind::dtype:
+      return "dtype";
+    case FaultKind::second_call:
+      return "second_call";
+    case FaultKind::strides:
+      return "strides";
+    case FaultKind::aliasing:
+      return "aliasing";
+    case FaultKind::mutation:
+      return "mutation";
+    case FaultKind::no_exception:
+      return "no_exception";
     case FaultKind::segfault:
       return "segfault";
     case FaultKind::abort:
@@ -162,6 +219,10 @@ Fault parse_fault(std::string_view text) {
   const std::string_view wanted = text.substr(colon + 1);
   for (FaultKind kind : kKinds) {
     if (wanted == to_string(kind)) {
+      if (is_in_graph(kind) && (percent != 100 || needs_threads)) {
+        throw UserError("a fault of the kind " + std::string(wanted) + " happens in every call",
+                        "leave out the percentage and 'threads'");
+      }
       return {std::string(text.substr(0, colon)), kind, percent, needs_threads};
     }
   }
@@ -265,6 +326,17 @@ void FaultInjector::inject_at(Graph& graph, Node& call, const Fault& fault) {
         backend_,
         "injected compile error at '" + call.name() + "', a call of " + call.target().name(),
         call.name(), call.meta.provenance);
+  }
+  if (fault.kind == FaultKind::mutation || fault.kind == FaultKind::no_exception) {
+    Node* operand = first_operand(call);
+    if (operand == nullptr) return;
+    ++count_;
+    if (fault.kind == FaultKind::mutation) {
+      change_operand(graph, call, *operand);
+    } else {
+      replace_by_operand(graph, call, *operand);
+    }
+    return;
   }
   Node* changed = is_in_place(call) && !call.args().empty() ? call.args()[0].node() : nullptr;
   for (Node* result : results_of(call)) {

@@ -23,6 +23,12 @@ enum class FaultKind {
   runtime_error,  ///< The operator raises.
   accuracy,       ///< Its result is wrong by half and more.
   nan,            ///< Its result is NaN.
+  dtype,          ///< Its result is right, in another dtype.
+  second_call,    ///< Its result is right in the first call of the program, then as for accuracy.
+  strides,        ///< Its result is right, with other strides.
+  aliasing,       ///< Its result is a copy, even if it should be a view.
+  mutation,       ///< It also changes its first operand in place.
+  no_exception,   ///< It returns its first operand, so it raises nothing.
   segfault,       ///< It writes to address 0.
   abort,          ///< It aborts the process.
   hang,           ///< It never returns.

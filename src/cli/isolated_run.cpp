@@ -37,6 +37,7 @@ sandbox::Trial make_trial(const RunCommand& command, const repro::ReproFile& fil
   if (directory) trial.save_directory = std::filesystem::absolute(*directory).string();
   trial.backend = command.backend;
   trial.accuracy = command.accuracy;
+  if (command.accuracy) trial.extras = sandbox::Extras::all();
   trial.ignore_non_fp = command.ignore_non_fp;
   trial.autocast = command.autocast || file.autocast;
   trial.inject = command.inject.value_or("");

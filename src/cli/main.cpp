@@ -65,7 +65,8 @@ CLI::App* add_run(CLI::App& app, Options& options) {
                 "With the backend native: the time of every kernel and ATen call");
   run->add_option("--inject", options.inject,
                   "Inject a fault, OPERATOR:KIND, e.g. relu:accuracy; the kinds are\n"
-                  "compile_error, runtime_error, accuracy, nan, segfault, abort, hang, oom;\n"
+                  "compile_error, runtime_error, accuracy, nan, dtype, second_call, strides,\n"
+                  "aliasing, mutation, no_exception, segfault, abort, hang, oom;\n"
                   "relu:accuracy:threads happens only with more than one thread");
   run->add_option("--threads", options.run.threads, "Threads inside operators")
       ->check(CLI::Range(1, 1024));

@@ -38,6 +38,11 @@ const char* status_name(Reduced::Status status) {
   return "";
 }
 
+nlohmann::json named_call(const std::optional<reduce::NamedCall>& named) {
+  if (!named) return nullptr;
+  return {{"node", named->node}, {"operator", named->op}, {"call", named->call}};
+}
+
 void print_json(const Reduced& result) {
   nlohmann::json others = nlohmann::json::array();
   for (const reduce::OtherFailure& other : result.others) {
@@ -63,6 +68,9 @@ void print_json(const Reduced& result) {
                            {"ignored_non_fp", result.ignored_non_fp},
                            {"not_compared", result.not_compared},
                            {"other", std::move(others)}};
+  report["wrong"] = named_call(result.wrong);
+  if (result.wrong) report["wrong"]["kind"] = result.wrong_kind;
+  report["noticed"] = named_call(result.noticed);
   if (!result.file.empty()) report["file"] = result.file.string();
   if (result.passing) report["passing"] = result.passing->string();
   using Handler = nlohmann::json::error_handler_t;
@@ -84,6 +92,10 @@ void print_text(const Reduced& result) {
       result.seconds, static_cast<double>(result.trials) / std::max(result.seconds, 1e-3));
   std::printf("rerun, it fails in %d of %d runs%s\n", result.reproduced, result.runs,
               result.is_flaky() ? ": the failure is flaky" : "");
+  if (result.wrong && result.calls > 1) {
+    std::printf("wrong (%s): %s\n", result.wrong_kind.c_str(), result.wrong->call.c_str());
+    if (result.noticed) std::printf("noticed by: %s\n", result.noticed->call.c_str());
+  }
   if (result.needs_threads) {
     std::printf("it needs threads: it fails with %d, but not with one\n", result.threads);
   }

@@ -16,7 +16,9 @@
 #include "aten/input_copies.h"
 #include "aten/rng_state.h"
 #include "aten/runner.h"
+#include "compare/compare_results.h"
 #include "compare/fp64.h"
+#include "compare/memory.h"
 #include "compare/tensor_trees.h"
 
 namespace assay::compare {
@@ -93,15 +95,22 @@ Results run_graph(const graph::Graph& graph, const std::vector<Value>& inputs, b
                            inputs, only_forward);
 }
 
+// What the second of two calls gives. Only attributes can tell it from the first.
+Results run_graph_twice(const graph::Graph& graph, const std::vector<Value>& inputs,
+                        bool only_forward, SameRandomNumbers& random) {
+  random.start();
+  const aten::GraphRunner runner(graph);
+  const auto run = [&](std::vector<Value> values) { return runner.run(std::move(values)); };
+  random.start();
+  (void)run_fwd_maybe_bwd(run, inputs, only_forward);
+  random.start();
+  return run_fwd_maybe_bwd(run, inputs, only_forward);
+}
+
 Results run_in_fp64(const graph::Graph& graph, const std::vector<Value>& inputs, bool only_forward,
                     SameRandomNumbers& random) {
   const Fp64Program program = cast_to_fp64(graph, inputs);
   return run_graph(*program.graph, program.inputs, only_forward, random);
-}
-
-bool is_about_numbers(const Comparison& found) {
-  return !found.same &&
-         (found.kind == Comparison::Kind::values || found.kind == Comparison::Kind::nan);
 }
 
 // Runs something that may fail for reasons of the program; the reason, or nothing.
@@ -116,78 +125,37 @@ std::string error_of(const std::function<void()>& run) {
   }
 }
 
-Value named(const graph::Graph& graph, const std::vector<Value>& values) {
-  Value dict;
-  dict.kind = Value::Kind::dict;
-  const auto placeholders = graph.placeholders();
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    dict.keys.push_back(placeholders[i]->name());
-    dict.items.push_back(values[i]);
-  }
-  return dict;
-}
-
-// What `ignore_non_fp` left out of a comparison.
-struct NotCompared {
-  std::size_t results = 0;
-  std::size_t inputs = 0;
-};
-
-std::string counted(std::size_t count, const std::string& what) {
-  return std::to_string(count) + " integer or bool " + what + (count == 1 ? "" : "s");
-}
-
-std::string describe(const NotCompared& left_out) {
-  std::string text;
-  if (left_out.results > 0) text = counted(left_out.results, "result");
-  if (left_out.inputs > 0) {
-    text += (text.empty() ? "" : " and ") + counted(left_out.inputs, "input");
-  }
-  if (text.empty()) return text;
-  return text + (left_out.results + left_out.inputs == 1 ? " was" : " were") + " not compared";
-}
-
-Comparison compare_results(const graph::Graph& graph, const Results& reference,
-                           const Results& result, const Results* fp64,
-                           const TwoModelsOptions& options, NotCompared* left_out = nullptr) {
-  const auto compare = [&](const std::string& part, auto&& get) {
-    const Value judge = fp64 == nullptr ? Value() : get(*fp64);
-    Comparison found =
-        same(get(reference), get(result), fp64 == nullptr ? nullptr : &judge, options.same);
-    if (!found.same) found.where = part + found.where;
-    return found;
-  };
-  Comparison total;
-  NotCompared skipped;
-  const auto add = [&](Comparison next, std::size_t& count) {
-    count += next.not_compared;
-    return keep_looking(total, std::move(next));
-  };
-  bool go_on =
-      add(compare("output", [](const Results& run) { return run.output; }), skipped.results);
-  if (go_on && !options.only_forward) {
-    go_on =
-        add(compare("gradient", [&](const Results& run) { return named(graph, run.gradients); }),
-            skipped.results);
-  }
-  if (go_on) {
-    add(compare("input", [&](const Results& run) { return named(graph, run.inputs); }),
-        skipped.inputs);
-  }
-  if (left_out != nullptr) *left_out = skipped;
-  return total;
-}
-
-// Nearer to the truth than the first run is not the same as the first run.
-Comparison compare_both_ways(const graph::Graph& graph, const Results& one, const Results& other,
-                             const Results* fp64, const TwoModelsOptions& options) {
-  Comparison found = compare_results(graph, one, other, fp64, options);
-  if (found.same) found = compare_results(graph, other, one, fp64, options);
-  return found;
-}
-
 std::string not_repeatable(const Comparison& runs) {
   return "not repeatable: two eager runs differ in " + runs.where + ": " + runs.message;
+}
+
+// Calls the compiled program once more. What it raises only now is a difference too.
+Comparison compare_second_call(const graph::Graph& graph, const Callable& compiled,
+                               const std::vector<Value>& inputs, const Results& first,
+                               const TwoModelsOptions& options, SameRandomNumbers& random) {
+  const bool has_state = !graph.attributes().empty();
+  const Results eager =
+      has_state ? run_graph_twice(graph, inputs, options.only_forward, random) : first;
+  Comparison found;
+  Results result;
+  random.start();
+  const std::string error =
+      error_of([&] { result = run_fwd_maybe_bwd(compiled, inputs, options.only_forward); });
+  if (error.empty()) {
+    found = compare_results(graph, eager, result, nullptr, options);
+    Results fp64;
+    const bool has_fp64 =
+        options.use_fp64 && is_about_numbers(found) &&
+        error_of([&] { fp64 = run_in_fp64(graph, inputs, options.only_forward, random); }).empty();
+    if (has_fp64) found = compare_results(graph, eager, result, &fp64, options);
+  } else {
+    found.same = false;
+    found.message = "it raises " + error;
+  }
+  if (found.same) return {};
+  found.kind = Comparison::Kind::second_call;
+  found.message = "on the second call: " + found.message;
+  return found;
 }
 
 }  // namespace
@@ -256,6 +224,9 @@ Results run_fwd_maybe_bwd(const Callable& program, const std::vector<Value>& inp
   if (!only_forward && requires_bwd_pass(output)) reduce_to_scalar_loss(output).backward();
   Results results = collect_results(std::move(output), std::move(copies));
   gradients.put_into(results);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    results.changed.push_back(!is_identical(inputs[i], results.inputs[i]));
+  }
   return results;
 }
 
@@ -293,6 +264,14 @@ TwoModels same_two_models(const graph::Graph& graph, const Callable& compiled,
                     "compare without it (require_fp64 off)");
   }
   found.not_compared = describe(left_out);
+  if (found.comparison.same) {
+    Comparison memory = compare_memory(graph, reference, result, options);
+    if (!memory.same) found.comparison = std::move(memory);
+  }
+  if (found.comparison.same && options.second_call) {
+    Comparison second = compare_second_call(graph, compiled, inputs, reference, options, random);
+    if (!second.same) found.comparison = std::move(second);
+  }
   if (found.comparison.same) return found;
   // A program that gives other numbers each time proves nothing about a compiler.
   const Results again = run_eagerly();
@@ -302,6 +281,46 @@ TwoModels same_two_models(const graph::Graph& graph, const Callable& compiled,
     found.eager_error = not_repeatable(repeated);
   }
   return found;
+}
+
+std::vector<Comparison> all_differences(const graph::Graph& graph, const Callable& compiled,
+                                        const std::vector<Value>& inputs,
+                                        const TwoModelsOptions& options) {
+  SameRandomNumbers random(options.seed);
+  const auto run_eagerly = [&] { return run_graph(graph, inputs, options.only_forward, random); };
+  const Results eager = run_eagerly();
+  const Results again = run_eagerly();
+  random.start();
+  const Results result = run_fwd_maybe_bwd(compiled, inputs, options.only_forward);
+  Results fp64;
+  const bool has_fp64 =
+      error_of([&] { fp64 = run_in_fp64(graph, inputs, options.only_forward, random); }).empty();
+  std::vector<Comparison> differences;
+  const auto compare = [&](const std::string& where, auto&& get) {
+    const Value reference = get(eager);
+    const Value judge = has_fp64 ? get(fp64) : Value();
+    const auto to = [&](const Value& other) {
+      return same_relatively(reference, other, has_fp64 ? &judge : nullptr, options.same);
+    };
+    Comparison found = to(get(result));
+    if (found.same && options.strides) found = same_strides(reference, get(result));
+    if (found.same || !to(get(again)).same) return;
+    found.where = where + found.where;
+    differences.push_back(std::move(found));
+  };
+  const std::size_t count = aten::unpack(eager.output).size();
+  for (std::size_t i = 0; i < count; ++i) {
+    compare("output[" + std::to_string(i) + "]", [&](const Results& run) {
+      const std::vector<Value> items = aten::unpack(run.output);
+      return i < items.size() ? items[i] : Value();
+    });
+  }
+  const auto placeholders = graph.placeholders();
+  for (std::size_t i = 0; !options.only_forward && i < placeholders.size(); ++i) {
+    compare("gradient['" + placeholders[i]->name() + "']",
+            [&](const Results& run) { return run.gradients[i]; });
+  }
+  return differences;
 }
 
 std::string why_not_repeatable(const graph::Graph& graph, const Results& eager,

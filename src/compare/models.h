@@ -37,6 +37,8 @@ struct Results {
   /// One per input; zeros where one that requires grad got none, None where it does not.
   std::vector<aten::Value> gradients;
   std::vector<aten::Value> inputs;  ///< As the program left them.
+  /// One per input: it is not what it was before. Empty if nobody has looked.
+  std::vector<bool> changed = {};
 };
 
 /// The gradients that `inputs` have after a backward pass, and what they are now.
@@ -58,6 +60,10 @@ struct TwoModelsOptions {
   /// Before the attributes of the graph are made, and before each run. Without it all start from
   /// the state the generator is in now.
   std::optional<std::uint64_t> seed = std::nullopt;
+  // What else must be as in eager, of programs whose results are the same.
+  bool strides = false;      ///< compare/memory.h
+  bool aliasing = false;     ///< compare/memory.h
+  bool second_call = false;  ///< The same again for a second call, with the same inputs.
 };
 
 struct TwoModels {
@@ -82,6 +88,13 @@ struct TwoModels {
 TwoModels same_two_models(const graph::Graph& graph, const Callable& compiled,
                           const std::vector<aten::Value>& inputs,
                           const TwoModelsOptions& options = {}, const Results* eager = nullptr);
+
+/// Each result and each gradient that differs, in order. Errors are relative to the root mean
+/// square of each tensor, so that small values count as large ones do. What two eager runs do not
+/// agree on is left out. What eager or `compiled` throws comes through.
+std::vector<Comparison> all_differences(const graph::Graph& graph, const Callable& compiled,
+                                        const std::vector<aten::Value>& inputs,
+                                        const TwoModelsOptions& options = {});
 
 /// Runs `graph` eagerly once more, and compares it with the run that gave `eager`, both ways. Empty
 /// if they are the same.

@@ -216,6 +216,16 @@ const char* to_string(Kind kind) {
       return "shape";
     case Kind::structure:
       return "structure";
+    case Kind::mutation:
+      return "mutation";
+    case Kind::strides:
+      return "strides";
+    case Kind::aliasing:
+      return "aliasing";
+    case Kind::second_call:
+      return "second_call";
+    case Kind::exception:
+      return "exception";
     case Kind::reference:
       return "reference";
   }

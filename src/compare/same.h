@@ -35,13 +35,18 @@ struct SameOptions {
 /// integers: a mask made of a wrong number differs too, and the number is the cause.
 struct Comparison {
   enum class Kind {
-    values,     ///< Floating-point numbers are too far apart (or strings, devices, ... differ).
-    integers,   ///< Integers or bools differ; floating point does not.
-    nan,        ///< One has NaN where the other has none.
-    dtype,      ///< Tensors of different dtypes.
-    shape,      ///< Tensors of different sizes.
-    structure,  ///< Lists of different lengths, different keys, a tensor where a list was, ...
-    reference,  ///< The float64 reference is NaN or does not fit: nothing can be said.
+    values,       ///< Floating-point numbers are too far apart (or strings, devices, ... differ).
+    integers,     ///< Integers or bools differ; floating point does not.
+    nan,          ///< One has NaN where the other has none.
+    dtype,        ///< Tensors of different dtypes.
+    shape,        ///< Tensors of different sizes.
+    structure,    ///< Lists of different lengths, different keys, a tensor where a list was, ...
+    mutation,     ///< One changes an input in place, and the other does not.
+    strides,      ///< Tensors of different strides, where eager's are a promise.
+    aliasing,     ///< One returns memory that is shared, and the other does not.
+    second_call,  ///< A first call is the same, but a second one is not.
+    exception,    ///< Eager raises; the compiled program does not, or something else.
+    reference,    ///< The float64 reference is NaN or does not fit: nothing can be said.
   };
 
   bool same = true;

@@ -170,6 +170,10 @@ class Cutter {
 
 }  // namespace
 
+bool Ends::has(std::string_view node) const {
+  return noticed == node || std::ranges::find(wrong, node, &WrongCall::node) != wrong.end();
+}
+
 Recording parse_recording(const std::string& text) {
   Recording recording;
   const json values = json::parse(text);

@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "graph/graph.h"
@@ -33,6 +34,22 @@ using Recording = std::map<std::string, RecordedValue, std::less<>>;
 /// Reads what a trial of Task::record reported.
 Recording parse_recording(const std::string& json);
 
+/// Where a failure begins and where it is noticed, as far as trials could tell (reduce/locate.h).
+struct Ends {
+  struct WrongCall {
+    std::string node;
+    std::string kind;  ///< What differs from eager: dtype, values, nan, ...
+  };
+
+  /// The first calls whose results differ from eager's, one of each kind, in their order.
+  std::vector<WrongCall> wrong = {};
+  /// The call that raises; or the first that is wrong in the way that is looked for, if what is
+  /// wrong is something else at first. Empty if there is none.
+  std::string noticed = {};
+
+  bool has(std::string_view node) const;
+};
+
 struct Candidate {
   std::shared_ptr<const graph::Graph> graph;
   std::vector<repro::StorageSpec> storages = {};
@@ -41,6 +58,8 @@ struct Candidate {
   std::shared_ptr<const Recording> values = {};
   /// Nodes that the failure pointed at.
   std::vector<std::string> suspects = {};
+  /// Where the failure begins; nothing if nobody has asked yet.
+  std::optional<Ends> ends = {};
 };
 
 /// What is counted: calls, without taking items of a call's results.

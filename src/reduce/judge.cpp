@@ -61,7 +61,8 @@ void Judge::settle_background(Outcome outcome) {
   background_->is_under_way = false;
   const Signature signature = sandbox::classify(outcome);
   background_->outcome = std::move(outcome);
-  if (signature.verdict != Verdict::killed) return;
+  background_->is_settled = signature.verdict != Verdict::killed;
+  if (background_->is_settled) return;
   note_killed(background_->running, signature);
   run_background();
 }
@@ -84,6 +85,10 @@ Outcome Judge::finish_background() {
   return std::exchange(background_, std::nullopt)->outcome;
 }
 
+const Outcome* Judge::background_outcome() const {
+  return background_ && background_->is_settled ? &background_->outcome : nullptr;
+}
+
 std::pair<Judge::Job, Judgement> Judge::wait() {
   while (true) {
     auto [worker, outcome] = wait_for_trial();
@@ -100,7 +105,7 @@ std::pair<Judge::Job, Judgement> Judge::wait() {
     }
     const Job job = running.job;
     running_.erase(worker);
-    return {job, {signature, outcome.report.suspects}};
+    return {job, {signature, outcome.report.suspects, {}}};
   }
 }
 
@@ -125,10 +130,26 @@ int Judge::count_wanted(const std::string& text, int runs) {
 }
 
 Outcome Judge::run(const std::string& text, sandbox::Trial::Task task) {
+  sandbox::Trial trial = base_;
+  trial.file = text;
+  trial.task = task;
+  return run(std::move(trial));
+}
+
+Judgement Judge::locate(const std::string& text, bool backward) {
+  sandbox::Trial trial = base_;
+  trial.file = text;
+  trial.task = sandbox::Trial::Task::locate;
+  trial.accuracy = true;
+  trial.backward = base_.backward && backward;
+  trial.until.reset();
+  const Outcome outcome = run(std::move(trial));
+  return {sandbox::classify(outcome), outcome.report.suspects, outcome.report.differences};
+}
+
+Outcome Judge::run(sandbox::Trial trial) {
   internal_check(running_.empty(), "a single trial is run while no job is under way");
-  Running running{0, base_, 1};
-  running.trial.file = text;
-  running.trial.task = task;
+  Running running{0, std::move(trial), 1};
   while (true) {
     pool_.start(0, running.trial);
     Outcome outcome = wait_for_trial().second;

@@ -28,6 +28,7 @@ class Judge {
   sandbox::Trial& base() { return base_; }
   /// The failure that is looked for.
   void look_for(const sandbox::Signature& wanted) { wanted_ = wanted; }
+  const sandbox::Signature& wanted() const { return wanted_; }
   /// A candidate that does not fail at first is tried this many times.
   void set_tries(int tries) { tries_ = tries; }
   int tries() const { return tries_; }
@@ -44,11 +45,16 @@ class Judge {
   sandbox::Outcome run(const std::string& text,
                        sandbox::Trial::Task task = sandbox::Trial::Task::test);
 
+  /// Which results of the text differ from eager's? One trial, of backward too if asked for.
+  Judgement locate(const std::string& text, bool backward);
+
   /// Starts a trial that goes on beside the jobs, on a worker of its own; with one worker it runs
   /// when it is asked for. There is one at a time.
   void start_background(const std::string& text);
   /// Waits for it.
   sandbox::Outcome finish_background();
+  /// How it ended, once it is known that it has; else nullptr.
+  const sandbox::Outcome* background_outcome() const;
 
   /// How many of `runs` trials of the text fail as is looked for; several at a time.
   int count_wanted(const std::string& text, int runs);
@@ -66,8 +72,10 @@ class Judge {
   struct BackgroundTrial {
     Running running = {};
     bool is_under_way = false;
+    bool is_settled = false;
     sandbox::Outcome outcome = {};
   };
+  sandbox::Outcome run(sandbox::Trial trial);
   void note_killed(Running& running, const sandbox::Signature& signature);
   int background_worker() const { return pool_.workers() - 1; }
   std::pair<int, sandbox::Outcome> wait_for_trial();

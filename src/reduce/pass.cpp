@@ -8,8 +8,7 @@ namespace assay::reduce {
 
 std::span<const Pass> all_passes() {
   static const std::vector<Pass> table = {
-#define PASS(name, needs_values, description) \
-  Pass{passes::name(), #name, needs_values, description},
+#define PASS(name, needs, description) Pass{passes::name(), #name, Needs::needs, description},
 #include "reduce/passes/passes.def"
 #undef PASS
   };

@@ -26,11 +26,17 @@ struct Proposals {
                                       std::size_t index, repro::ContentStore& store);
 };
 
+/// What the driver finds out about the best program before a pass proposes.
+enum class Needs {
+  nothing,
+  values,  ///< It turns values into inputs, so they must be known.
+  ends,    ///< And where the failure begins: Candidate::ends.
+};
+
 /// What a pass proposes, with the rest of its row in the table.
 struct Pass : Proposals {
   std::string_view name;
-  /// It turns values into inputs, so they must be known.
-  bool needs_values = false;
+  Needs needs = Needs::nothing;
   std::string_view description;
 };
 

@@ -168,9 +168,12 @@ class Reduction {
     base.limits = tight_limits();
     base.accuracy = options_.accuracy != Options::Accuracy::never;
     base.ignore_non_fp = options_.trial.ignore_non_fp || ignores_non_fp(wanted);
+    base.extras = sandbox::Extras::all();
     base.until.reset();
     base.private_cache = false;
     if (!wanted.is_failure()) return;
+    base.extras = sandbox::Extras::only(
+        wanted.verdict == Verdict::accuracy ? std::string_view(wanted.type) : "");
     base.accuracy = options_.accuracy == Options::Accuracy::always ||
                     wanted.verdict == Verdict::accuracy || wanted.stage == Stage::compare;
     // What gets past the stage that fails need not go further.
@@ -273,7 +276,10 @@ class Reduction {
       write([this, start] { findings_.save_step(start, result_.signature); });
       Search search(start, judge_, log_, workspace_, events());
       search.run(passes);
+      best_ = search.best();
+      if (is_in_vain()) return;
       search.ensure_values();
+      if (count_calls(*search.best().graph) > 1) search.ensure_ends();
       best_ = search.best();
       confirm();
       if (result_.reproduced == 0 && uses_up_limits(result_.signature)) {
@@ -287,6 +293,13 @@ class Reduction {
       log_.forget_passed();
       start = best_;
     }
+  }
+
+  // The first run of the program, which the early search does not wait for, has shown another
+  // failure than the one that is searched.
+  bool is_in_vain() const {
+    const Outcome* first = is_certain_ ? nullptr : judge_.background_outcome();
+    return first != nullptr && !judge_.is_wanted(sandbox::classify(*first));
   }
 
   // To disk, now or when it is certain that it is about the right failure.
@@ -332,6 +345,7 @@ class Reduction {
                                      const Signature& signature) {
       write([this, candidate, signature] { findings_.save_other(candidate, signature); });
     };
+    events.is_in_vain = [this] { return is_in_vain(); };
     if (options_.keep_passing) {
       events.on_passing = [this](const Candidate& candidate, const std::string& text) {
         write([this, candidate, text] { findings_.note_passing(candidate, text); });
@@ -340,7 +354,39 @@ class Reduction {
     return events;
   }
 
+  std::optional<NamedCall> name_call(const std::string& node) const {
+    const graph::Node* found = best_.graph->find(node);
+    if (found == nullptr || !found->is_call()) return std::nullopt;
+    return NamedCall{node, found->target().name(), node + " = " + graph::print_call(*found)};
+  }
+
+  // Both ends of the failure in the result.
+  void name_ends() {
+    const bool raises = result_.signature.verdict != Verdict::accuracy;
+    if (count_calls(*best_.graph) == 1) {
+      const auto only = name_call(atoms(*best_.graph).front().front()->name());
+      if (raises) result_.noticed = only;
+      if (!raises) result_.wrong_kind = result_.signature.type;
+      result_.wrong = only;
+    } else if (best_.ends) {
+      result_.noticed = name_call(best_.ends->noticed);
+      if (best_.ends->wrong.empty()) return;
+      result_.wrong = name_call(best_.ends->wrong.front().node);
+      result_.wrong_kind = best_.ends->wrong.front().kind;
+    }
+  }
+
+  // For the file: only where the ends are not the same call.
+  std::string comment_on_ends() const {
+    if (!result_.wrong || count_calls(*best_.graph) < 2) return {};
+    std::string comment =
+        "# assay reduce: wrong (" + result_.wrong_kind + "): " + result_.wrong->call + "\n";
+    if (result_.noticed) comment += "# assay reduce: noticed by: " + result_.noticed->call + "\n";
+    return comment;
+  }
+
   void finish() {
+    name_ends();
     result_.threads = judge_.base().threads;
     result_.ignored_non_fp = judge_.base().accuracy && judge_.base().ignore_non_fp;
     result_.calls = count_calls(*best_.graph);
@@ -348,13 +394,14 @@ class Reduction {
     result_.file = workspace_.directory() / "repro.py";
     const std::string rate = "# assay reduce: failed in " + std::to_string(result_.reproduced) +
                              " of " + std::to_string(result_.runs) + " runs\n";
-    findings_.save_result(best_, result_.signature, rate);
+    findings_.save_result(best_, result_.signature, comment_on_ends() + rate);
     result_.graph =
         graph::print(*best_.graph, {.metadata = false, .stacks = false, .releases = false});
     if (options_.look_for_others) {
       // Any failure, so as the program was tried at first.
       judge_.base().until.reset();
       judge_.base().accuracy = options_.accuracy != Options::Accuracy::never;
+      judge_.base().extras = sandbox::Extras::all();
       judge_.base().ignore_non_fp = options_.trial.ignore_non_fp;
       judge_.base().threads = options_.trial.threads;
       judge_.base().limits = limits_;

@@ -53,6 +53,13 @@ struct OtherFailure {
   std::filesystem::path file;
 };
 
+/// A call of the result that matters to the failure.
+struct NamedCall {
+  std::string node;  ///< Its name in the file.
+  std::string op;    ///< `torch.cumsum`
+  std::string call;  ///< `cumsum = torch.cumsum(x, 0)`
+};
+
 struct Reduced {
   enum class Status {
     reduced,
@@ -83,6 +90,12 @@ struct Reduced {
   std::string not_compared = {};  ///< Of a program that passes: what its comparison left out.
   int threads = 1;                ///< Of the trials.
   bool needs_threads = false;     ///< With one thread it does not fail like this.
+  /// The call whose result is not eager's, if it is known, and what about it is not: dtype, ...
+  std::optional<NamedCall> wrong = {};
+  std::string wrong_kind = {};
+  /// The call that fails because of it, or by itself; nothing if no call raises, and the results
+  /// show it.
+  std::optional<NamedCall> noticed = {};
   std::vector<OtherFailure> others = {};
   std::optional<std::filesystem::path> passing = {};
 

@@ -5,13 +5,26 @@
 
 #include "assay/error.h"
 #include "graph/verify.h"
+#include "reduce/locate.h"
 
 namespace assay::reduce {
+
+namespace {
+
+bool are_left(const Ends& ends, const graph::Graph& graph) {
+  const auto is_left = [&](const Ends::WrongCall& call) {
+    return graph.find(call.node) != nullptr;
+  };
+  const bool has_noticer = ends.noticed.empty() || graph.find(ends.noticed) != nullptr;
+  return has_noticer && !ends.wrong.empty() && std::ranges::all_of(ends.wrong, is_left);
+}
+
+}  // namespace
 
 void Search::run(std::span<const Pass> passes) {
   taken_.insert(verdict_key(workspace_.print(best_)));
   bool goes_on = true;
-  while (goes_on) {
+  while (goes_on && !is_in_vain()) {
     goes_on = false;
     for (const Pass& pass : passes) goes_on |= run_pass(pass);
   }
@@ -25,6 +38,18 @@ void Search::ensure_values() {
   // What cannot be recorded cannot become an input; the passes that need it find nothing to do.
   best_.values = std::make_shared<const Recording>(
       outcome.report.values.empty() ? Recording() : parse_recording(outcome.report.values));
+}
+
+void Search::ensure_ends() {
+  if (best_.ends) return;
+  ensure_values();
+  best_.ends = locate(best_, judge_.wanted(), judge_, log_, workspace_);
+}
+
+// Of two calls that must both stay, one is where it begins and the other where it shows.
+void Search::prepare(const Pass& pass) {
+  if (pass.needs != Needs::nothing) ensure_values();
+  if (pass.needs == Needs::ends && count_calls(*best_.graph) > 2) ensure_ends();
 }
 
 bool Search::is_at_end(const Pass& pass, Position& position) const {
@@ -53,7 +78,8 @@ std::optional<Search::Attempt> Search::propose(const Pass& pass, Position positi
 }
 
 bool Search::run_pass(const Pass& pass) {
-  if (pass.needs_values) ensure_values();
+  if (is_in_vain()) return false;
+  prepare(pass);
   bool has_taken = false;
   Position next;
   std::deque<Attempt> window;
@@ -74,6 +100,10 @@ bool Search::run_pass(const Pass& pass) {
       window.push_back(std::move(*attempt));
     }
     if (window.empty()) break;
+    if (is_in_vain()) {
+      judge_.cancel_all();
+      break;
+    }
     if (!window.front().judgement) {
       const auto [job, judgement] = judge_.wait();
       for (Attempt& attempt : window) {
@@ -95,7 +125,7 @@ bool Search::run_pass(const Pass& pass) {
     next = decided.position;
     take(std::move(decided));
     has_taken = true;
-    if (pass.needs_values) ensure_values();
+    prepare(pass);
     if (events_.on_progress) events_.on_progress(pass, best_);
   }
   return has_taken;
@@ -104,6 +134,7 @@ bool Search::run_pass(const Pass& pass) {
 void Search::take(Attempt attempt) {
   best_ = std::move(attempt.candidate);
   best_.suspects = attempt.judgement->suspects;
+  if (!best_.ends || !are_left(*best_.ends, *best_.graph)) best_.ends.reset();
   taken_.insert(std::move(attempt.key));
   if (events_.on_step) events_.on_step(best_, attempt.text);
 }

@@ -28,6 +28,8 @@ struct SearchEvents {
   std::function<void(const Candidate& candidate, const std::string& text,
                      const sandbox::Signature& signature)>
       on_other_failure = {};
+  /// Asked between trials: nobody needs the result any more.
+  std::function<bool()> is_in_vain = {};
   /// A candidate passes.
   std::function<void(const Candidate& candidate, const std::string& text)> on_passing = {};
 };
@@ -47,6 +49,8 @@ class Search {
   const Candidate& best() const { return best_; }
   /// Records the values of all nodes, if they are not known.
   void ensure_values();
+  /// Finds out where the failure begins, if nobody has asked.
+  void ensure_ends();
 
  private:
   struct Position {
@@ -62,7 +66,9 @@ class Search {
     std::optional<Judgement> judgement = {};
   };
 
+  bool is_in_vain() const { return events_.is_in_vain && events_.is_in_vain(); }
   bool run_pass(const Pass& pass);
+  void prepare(const Pass& pass);
   bool is_at_end(const Pass& pass, Position& position) const;
   std::optional<Attempt> propose(const Pass& pass, Position position) const;
   void take(Attempt attempt);
@@ -70,7 +76,7 @@ class Search {
 
   Candidate best_;
   // Keys of all best programs. Each pass makes something smaller and nothing larger that an earlier
-  // one of this order makes smaller: subgraphs, calls, calls other than neg, inputs, results,
+  // one of this order makes smaller: subgraphs, calls, calls that are not cheap, inputs, results,
   // numbers of elements, then dtypes, constants, contents. So the search ends; that no program
   // becomes the best one twice holds even if a pass does not.
   std::set<std::string, std::less<>> taken_;

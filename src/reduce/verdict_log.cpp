@@ -16,14 +16,17 @@ using sandbox::Verdict;
 
 std::string to_line(const std::string& key, const Judgement& judgement) {
   const Signature& signature = judgement.signature;
-  const json object = {{"key", key},
-                       {"verdict", sandbox::to_string(signature.verdict)},
-                       {"stage", signature.stage ? assay::to_string(*signature.stage) : ""},
-                       {"type", signature.type},
-                       {"operator", signature.op},
-                       {"message", signature.message},
-                       {"magnitude", signature.magnitude},
-                       {"suspects", judgement.suspects}};
+  json object = {{"key", key},
+                 {"verdict", sandbox::to_string(signature.verdict)},
+                 {"stage", signature.stage ? assay::to_string(*signature.stage) : ""},
+                 {"type", signature.type},
+                 {"operator", signature.op},
+                 {"message", signature.message},
+                 {"magnitude", signature.magnitude},
+                 {"suspects", judgement.suspects}};
+  for (const sandbox::Difference& difference : judgement.differences) {
+    object["differences"].push_back({difference.where, difference.kind});
+  }
   return object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
@@ -54,6 +57,12 @@ Judgement from_json(const json& object, const TextLocation& where) {
   if (object.at("magnitude").is_number())
     signature.magnitude = object.at("magnitude").get<double>();
   judgement.suspects = object.at("suspects").get<std::vector<std::string>>();
+  if (const auto differences = object.find("differences"); differences != object.end()) {
+    for (const json& difference : *differences) {
+      judgement.differences.push_back(
+          {difference.at(0).get<std::string>(), difference.at(1).get<std::string>()});
+    }
+  }
   return judgement;
 }
 

@@ -17,6 +17,7 @@ namespace assay::reduce {
 struct Judgement {
   sandbox::Signature signature = {};
   std::vector<std::string> suspects = {};
+  std::vector<sandbox::Difference> differences = {};  ///< Of a trial that reports them all.
 };
 
 class VerdictLog {

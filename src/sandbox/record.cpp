@@ -90,17 +90,24 @@ class ValueSaver {
 
 }  // namespace
 
-json record_values(const graph::Graph& graph, std::vector<Value> inputs,
+void record_values(const graph::Graph& graph, std::vector<Value> inputs,
                    const std::filesystem::path& save_directory, const std::string& key,
-                   const graph::python::Source* source) {
+                   const graph::python::Source* source,
+                   const std::function<void(json values)>& report) {
   ValueSaver recorder(save_directory, key);
   json values = json::object();
   const aten::GraphRunner runner(graph, source);
-  runner.run(std::move(inputs), [&](const graph::Node& node, const Value& value) {
+  const auto note = [&](const graph::Node& node, const Value& value) {
     // Nodes of subgraphs are seen too, and may have the same names.
     if (graph.find(node.name()) == &node) values[node.name()] = recorder.describe(node, value);
-  });
-  return values;
+  };
+  try {
+    runner.run(std::move(inputs), note);
+  } catch (const aten::OperatorError&) {
+    report(std::move(values));
+    throw;
+  }
+  report(std::move(values));
 }
 
 }  // namespace assay::sandbox

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
 
@@ -13,9 +14,11 @@ namespace assay::sandbox {
 
 /// Runs the graph eagerly and describes each node's value as docs/toolbox.md says, with the
 /// contents of the calls' results in the store. They are named by `key`, which must be this graph's
-/// and these inputs' own, and by the node.
-nlohmann::json record_values(const graph::Graph& graph, std::vector<aten::Value> inputs,
-                             const std::filesystem::path& save_directory, const std::string& key,
-                             const graph::python::Source* source);
+/// and these inputs' own, and by the node. If a call raises, the values before it are reported, and
+/// what it raised comes through.
+void record_values(const graph::Graph& graph, std::vector<aten::Value> inputs,
+                   const std::filesystem::path& save_directory, const std::string& key,
+                   const graph::python::Source* source,
+                   const std::function<void(nlohmann::json values)>& report);
 
 }  // namespace assay::sandbox

@@ -7,6 +7,7 @@
 #include <c10/util/hash.h>
 #include <unistd.h>
 
+#include <exception>
 #include <nlohmann/json.hpp>
 
 #include "assay/error.h"
@@ -109,24 +110,27 @@ class TrialRun {
     const Autocast autocast(trial_.autocast);
     if (trial_.task == Trial::Task::record) {
       enter(Stage::eager);
-      report_.send({{"values", record_values(*file_.graph, fresh_inputs(), trial_.save_directory,
-                                             c10::sha1(trial_.file).str(), file_.source.get())}});
+      record_values(*file_.graph, fresh_inputs(), trial_.save_directory,
+                    c10::sha1(trial_.file).str(), file_.source.get(), [&](json values) {
+                      report_.send({{"values", std::move(values)}});
+                    });
       return;
     }
     if (trial_.eager) {
       enter(Stage::eager);
-      run_eagerly();
+      if (const auto raised = exception_of([&] { run_eagerly(); })) {
+        compare_exceptions(*raised);
+        return;
+      }
     }
     if (trial_.task == Trial::Task::analyze) {
       analyze();
       return;
     }
-    enter(Stage::compile);
-    repro::seed_generator(trial_.seed);
-    const std::shared_ptr<const graph::Graph> graph(file_.graph.get(), [](const void*) {});
-    const compare::Callable compiled =
-        backends::compile_for_values(trial_.backend, graph, inputs_, file_.source.get());
-    if (trial_.accuracy) {
+    const compare::Callable compiled = compile();
+    if (trial_.task == Trial::Task::locate) {
+      compare_all(compiled);
+    } else if (trial_.accuracy) {
       compare(compiled);
     } else {
       enter(Stage::run);
@@ -135,6 +139,67 @@ class TrialRun {
   }
 
  private:
+  compare::Callable compile() {
+    enter(Stage::compile);
+    repro::seed_generator(trial_.seed);
+    const std::shared_ptr<const graph::Graph> graph(file_.graph.get(), [](const void*) {});
+    return backends::compile_for_values(trial_.backend, graph, inputs_, file_.source.get());
+  }
+
+  struct Raised {
+    std::exception_ptr exception;
+    aten::FailureDetail detail;
+  };
+
+  // What the program itself raises, if that is compared; otherwise it comes through.
+  template <typename Function>
+  std::optional<Raised> exception_of(Function&& run) const {
+    try {
+      run();
+      return std::nullopt;
+    } catch (const StageLimitReached&) {
+      throw;
+    } catch (...) {
+      const bool is_compared = trial_.accuracy && trial_.extras.exception;
+      aten::FailureDetail detail = aten::describe_exception();
+      const bool is_programs = detail.blame == aten::FailureDetail::Blame::program;
+      if (!is_compared || !is_programs || detail.raised.empty()) throw;
+      return Raised{std::current_exception(), std::move(detail)};
+    }
+  }
+
+  // Does the compiled program raise what eager raised? If so, that is the program's own fault.
+  void compare_exceptions(const Raised& eager) {
+    std::string instead = "returns";
+    try {
+      const compare::Callable compiled = compile();
+      enter(Stage::run);
+      run_compiled(compiled);
+    } catch (const InternalError&) {
+      throw;
+    } catch (...) {
+      const aten::FailureDetail detail = aten::describe_exception();
+      const bool is_alike = detail.raised.empty()
+                                ? detail.message.find(eager.detail.message) != std::string::npos
+                                : detail.raised == eager.detail.raised;
+      if (is_alike) {
+        stage_ = Stage::eager;
+        std::rethrow_exception(eager.exception);
+      }
+      instead = "raises " + (detail.raised.empty() ? detail.type : detail.raised) + " (" +
+                detail.message + ")";
+    }
+    enter(Stage::compare);
+    compare::Comparison found;
+    found.kind = compare::Comparison::Kind::exception;
+    send_difference(found);
+    report_.send({{"node", eager.detail.node},
+                  {"suspects", {eager.detail.node}},
+                  {"operator", eager.detail.target}});
+    throw AccuracyFailure("eager raises " + eager.detail.raised + " (" + eager.detail.message +
+                          "), the compiled program " + instead);
+  }
+
   void enter(Stage stage) {
     if (trial_.until && *trial_.until < stage) throw StageLimitReached();
     stage_ = stage;
@@ -178,6 +243,9 @@ class TrialRun {
     options.only_forward = !has_backward();
     options.same.ignore_non_fp = trial_.ignore_non_fp;
     options.seed = trial_.seed;
+    options.strides = trial_.extras.strides;
+    options.aliasing = trial_.extras.aliasing;
+    options.second_call = trial_.extras.second_call;
     return options;
   }
 
@@ -225,6 +293,27 @@ class TrialRun {
     send_difference(found);
     if (found.kind == compare::Comparison::Kind::reference) stage_ = Stage::eager;
     throw AccuracyFailure(found.message);
+  }
+
+  void compare_all(const compare::Callable& compiled) {
+    const compare::TwoModelsOptions options = comparison_options();
+    const auto run = [&](std::vector<Value> inputs) {
+      enter(Stage::run);
+      Value results = compiled(std::move(inputs));
+      enter(options.only_forward ? Stage::compare : Stage::backward);
+      return results;
+    };
+    const auto found = compare::all_differences(*file_.graph, run, inputs_, options);
+    if (found.empty()) return;
+    enter(Stage::compare);
+    json differences = json::array();
+    for (const compare::Comparison& difference : found) {
+      differences.push_back(
+          {{"where", difference.where}, {"kind", compare::to_string(difference.kind)}});
+    }
+    report_.send({{"differences", std::move(differences)}});
+    send_difference(found.front());
+    throw AccuracyFailure(found.front().message);
   }
 
   const Trial& trial_;

@@ -168,6 +168,13 @@ Verdict verdict_of(const Outcome& outcome) {
   return report.accuracy_kind.empty() ? Verdict::exception : Verdict::accuracy;
 }
 
+std::string describe_difference(const std::string& type) {
+  if (type == "nan") return "returns NaN";
+  if (type == "exception") return "does not raise what eager raises";
+  if (type == "second_call") return "differs from eager on the second call";
+  return "differs from eager (" + type + ")";
+}
+
 }  // namespace
 
 const char* to_string(Verdict verdict) {
@@ -229,6 +236,8 @@ Signature classify(const Outcome& outcome) {
       break;
     case Verdict::accuracy:
       signature.type = report.accuracy_kind;
+      // Which exception it is that eager raises tells one such failure from another.
+      if (signature.type == "exception") signature.message = normalise_message(report.message);
       signature.magnitude = report.error;
       signature.where = report.accuracy_where;
       break;
@@ -272,8 +281,7 @@ std::string describe(const Signature& signature) {
       text = "runs out of memory";
       break;
     case Verdict::accuracy:
-      text =
-          signature.type == "nan" ? "returns NaN" : "differs from eager (" + signature.type + ")";
+      text = describe_difference(signature.type);
       if (!signature.where.empty()) text += " at " + signature.where;
       if (signature.type == "nan") text += " where eager does not";
       break;

@@ -1,5 +1,7 @@
 #include "sandbox/trial.h"
 
+#include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "assay/error.h"
@@ -27,6 +29,21 @@ json name_of(const std::optional<Stage>& stage) {
   return stage ? std::string(assay::to_string(*stage)) : "";
 }
 
+// Each with its name in requests and signatures.
+constexpr std::array<std::pair<const char*, bool Extras::*>, 4> kExtras = {
+    {{"strides", &Extras::strides},
+     {"aliasing", &Extras::aliasing},
+     {"second_call", &Extras::second_call},
+     {"exception", &Extras::exception}}};
+
+json to_json(const Extras& extras) {
+  json names = json::array();
+  for (const auto& [name, member] : kExtras) {
+    if (extras.*member) names.push_back(name);
+  }
+  return names;
+}
+
 const char* to_string(Trial::Task task) {
   switch (task) {
     case Trial::Task::test:
@@ -35,6 +52,8 @@ const char* to_string(Trial::Task task) {
       return "record";
     case Trial::Task::analyze:
       return "analyze";
+    case Trial::Task::locate:
+      return "locate";
   }
   return "";
 }
@@ -55,6 +74,12 @@ Report report_from_json(const json& object) {
     read(*accuracy, "error", report.error);
     read(*accuracy, "tolerance", report.tolerance);
   }
+  if (const auto differences = object.find("differences"); differences != object.end()) {
+    for (const json& difference : *differences) {
+      report.differences.push_back(
+          {difference.at("where").get<std::string>(), difference.at("kind").get<std::string>()});
+    }
+  }
   if (const auto values = object.find("values"); values != object.end()) {
     report.values = values->dump();
   }
@@ -62,6 +87,12 @@ Report report_from_json(const json& object) {
 }
 
 }  // namespace
+
+Extras Extras::only(std::string_view type) {
+  Extras extras;
+  for (const auto& [name, member] : kExtras) extras.*member = type == name;
+  return extras;
+}
 
 Limits limits_for(const Limits& limits, int threads) {
   // Address space: glibc reserves a stack of 8 MB and a heap of 64 MB (twice that, to align it).
@@ -82,6 +113,7 @@ json to_json(const Trial& trial) {
           {"save_dir", trial.save_directory},
           {"backend", trial.backend},
           {"accuracy", trial.accuracy},
+          {"extras", to_json(trial.extras)},
           {"eager", trial.eager},
           {"repeat_eager", trial.repeat_eager},
           {"backward", trial.backward},
@@ -104,13 +136,17 @@ json to_json(const Trial& trial) {
 
 Trial trial_from_json(const json& object) {
   Trial trial;
-  for (const Trial::Task task : {Trial::Task::record, Trial::Task::analyze}) {
+  for (const Trial::Task task : {Trial::Task::record, Trial::Task::analyze, Trial::Task::locate}) {
     if (object.value("task", "test") == to_string(task)) trial.task = task;
   }
   read(object, "file", trial.file);
   read(object, "save_dir", trial.save_directory);
   read(object, "backend", trial.backend);
   read(object, "accuracy", trial.accuracy);
+  for (const auto& [name, member] : kExtras) {
+    const json names = object.value("extras", json::array());
+    trial.extras.*member = std::ranges::find(names, name) != names.end();
+  }
   read(object, "eager", trial.eager);
   read(object, "repeat_eager", trial.repeat_eager);
   read(object, "backward", trial.backward);

@@ -24,6 +24,19 @@ struct Limits {
   std::size_t output_bytes = std::size_t{64} << 10U;
 };
 
+/// What a trial with accuracy compares besides results: kinds of compare::Comparison. They cost
+/// little, but candidates of one kind of failure are not to show another.
+struct Extras {
+  bool strides = false;
+  bool aliasing = false;
+  bool second_call = false;
+  bool exception = false;  ///< A program that eager refuses: does the compiled one raise the same?
+
+  static Extras all() { return {true, true, true, true}; }
+  /// Only the one by which a failure is known; none for other types.
+  static Extras only(std::string_view type);
+};
+
 /// Files of commands' candidates in `Trial::save_directory` begin with this.
 inline constexpr std::string_view kCandidatePrefix = "candidate_";
 
@@ -32,6 +45,7 @@ struct Trial {
     test,     ///< Compile and run with the backend; does it fail?
     record,   ///< Run eagerly and report every node's value.
     analyze,  ///< Compile every call alone: which is the first that is wrong?
+    locate,   ///< As test, with accuracy, and report every result that differs, not only one.
   };
 
   Task task = Task::test;
@@ -39,6 +53,7 @@ struct Trial {
   std::string save_directory;  ///< Holds `storages/`.
   std::string backend = "eager";
   bool accuracy = false;  ///< Compare with eager too.
+  Extras extras = {};     ///< And what else of it.
   bool eager = true;      ///< A candidate that fails eagerly is invalid.
   /// With accuracy: eager is compared with itself first, and not only where results differ.
   bool repeat_eager = false;
@@ -63,6 +78,12 @@ struct Trial {
   bool is_command() const { return !command.empty() && task == Task::test; }
 };
 
+/// A result that is not eager's.
+struct Difference {
+  std::string where;  ///< `output[3]`, `gradient['x']`
+  std::string kind;   ///< values, integers, nan, dtype, shape, structure, ...
+};
+
 /// What the process said about itself, each as far as it is known.
 struct Report {
   /// passed, failed, invalid, or internal: a bug in Assay; empty if it did not come to that
@@ -78,8 +99,9 @@ struct Report {
   std::string accuracy_where;
   double error = 0;
   double tolerance = 0;
-  std::string not_compared;  ///< What the comparison left out, in a sentence.
-  std::string values;        ///< For Task::record, JSON.
+  std::vector<Difference> differences;  ///< For Task::locate, in the order of the results.
+  std::string not_compared;             ///< What the comparison left out, in a sentence.
+  std::string values;                   ///< For Task::record, JSON.
 };
 
 struct Outcome {

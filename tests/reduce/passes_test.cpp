@@ -90,6 +90,67 @@ TEST_F(PassesTest, DeltaDebuggingEndsWithSingleCalls) {
   EXPECT_EQ(Lines(kept.end() - 4, kept.end()), (Lines{"abc", "abd", "acd", "bcd"}));
 }
 
+TEST_F(PassesTest, DivergenceKeepsTheEnds) {
+  Candidate program = chain();
+  EXPECT_TRUE(proposals(pass("divergence"), program).empty()) << "nobody knows where it begins";
+  program.ends = Ends{{{"b", "values"}}, ""};
+  EXPECT_EQ(kept_calls(pass("divergence"), program), (Lines{"b", "ab"}));
+  program.ends = Ends{{{"a", "dtype"}}, "d"};
+  const auto found = proposals(pass("divergence"), program);
+  ASSERT_GE(found.size(), 2U);
+  EXPECT_EQ(lines_of(found[0]),
+            (Lines{"x", "a = torch.sin(x)", "d = torch.tanh(a)", "return (d,)"}));
+  EXPECT_EQ(found[0].values, nullptr) << "they are no longer eager's";
+  EXPECT_EQ(lines_of(found[1]), (Lines{"c", "d = torch.tanh(c)", "return (d,)"}));
+}
+
+TEST_F(PassesTest, DivergenceJoinsTensorsOfOtherSizesAndDtypes) {
+  Candidate program = load_with_values(
+      class_text("x: \"f32[4, 6][6, 1]cpu\", w: \"f32[6, 2][2, 1]cpu\"",
+                 {"a = torch.cumsum(x, 0)", "b = torch.argsort(a)", "c = torch.sum(b, 0)",
+                  "d = torch.cat([c, c, c])", "e = d.view(3, 6)", "f = e.to(torch.float32)",
+                  "g = torch.mm(f, w)", "return (g,)"}));
+  program.ends = Ends{{{"b", "integers"}}, "g"};
+  const auto found = proposals(pass("divergence"), program);
+  ASSERT_FALSE(found.empty());
+  EXPECT_EQ(lines_of(found[0]),
+            (Lines{"a, w", "b = torch.argsort(a)", "getitem = b[slice(None, 3), :]",
+                   "to = getitem.to(torch.float32)", "g = torch.mm(to, w)", "return (g,)"}));
+}
+
+TEST_F(PassesTest, BypassLetsAValueThrough) {
+  const Candidate program = load_with_values(
+      class_text(kXY, {"a = torch.sin(x)", "b = a + y", "c = torch.neg(b)", "return (c,)"}));
+  std::vector<Lines> found;
+  for (const Candidate& proposal : proposals(pass("bypass"), program)) {
+    found.push_back(lines_of(proposal));
+    EXPECT_EQ(proposal.values, nullptr) << "they are no longer eager's";
+  }
+  const auto has = [&](const Lines& lines) {
+    return std::ranges::find(found, lines) != found.end();
+  };
+  EXPECT_TRUE(has({"x, y", "a = torch.sin(x)", "b = a + y", "return (b,)"})) << "without c";
+  EXPECT_TRUE(has({"x", "a = torch.sin(x)", "c = torch.neg(a)", "return (c,)"})) << "without b";
+  EXPECT_TRUE(has({"y", "c = torch.neg(y)", "return (c,)"})) << "b's other operand";
+  EXPECT_TRUE(has({"x, y", "b = x + y", "c = torch.neg(b)", "return (c,)"})) << "without a";
+}
+
+TEST_F(PassesTest, BypassMakesOperandsFit) {
+  const Candidate program = load_with_values(
+      class_text("x: \"f32[4, 6][6, 1]cpu\"",
+                 {"a = torch.softmax(x, 1)", "b = torch.sum(a, 1)", "c = torch.stack([b, b])",
+                  "d = torch.sigmoid(c)", "return (d,)"}));
+  std::set<std::string> bridges;
+  for (const Candidate& proposal : proposals(pass("bypass"), program)) {
+    for (const std::string& line : lines_of(proposal)) {
+      const bool is_bridge = line.starts_with("getitem") || line.starts_with("expand");
+      if (is_bridge) bridges.insert(line.substr(line.find("= ") + 2));
+    }
+  }
+  EXPECT_TRUE(bridges.contains("b.expand([2, 4])")) << "instead of stack";
+  EXPECT_TRUE(bridges.contains("a[0, slice(None, 4)]")) << "instead of sum";
+}
+
 TEST_F(PassesTest, Outputs) {
   const Candidate program = load_with_values(class_text(
       kX, {"a = torch.sin(x)", "b = torch.cos(x)", "c = torch.relu(a)", "return (a, b, c)"}));

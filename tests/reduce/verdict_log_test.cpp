@@ -39,6 +39,7 @@ TEST_F(VerdictLogTest, ReadsWhatItWrote) {
   Judgement written;
   written.signature = {Verdict::accuracy, Stage::compare, "values", "relu", "a \"message\"\n", 0.5};
   written.suspects = {"relu_1", "add"};
+  written.differences = {{"output[3]", "dtype"}, {"gradient['x']", "nan"}};
   {
     VerdictLog log(file_);
     EXPECT_EQ(log.find("key"), std::nullopt);
@@ -48,6 +49,10 @@ TEST_F(VerdictLogTest, ReadsWhatItWrote) {
   const VerdictLog log(file_);
   EXPECT_EQ(log.size(), 2U);
   const auto read = log.find("key");
+  ASSERT_TRUE(read);
+  ASSERT_EQ(read->differences.size(), 2U);
+  EXPECT_EQ(read->differences[1].where, "gradient['x']");
+  EXPECT_EQ(read->differences[1].kind, "nan");
   ASSERT_TRUE(read);
   EXPECT_TRUE(is_same(read->signature, written.signature));
   EXPECT_EQ(read->signature.magnitude, 0.5);

@@ -125,7 +125,7 @@ def test_a_trial_has_threads_of_its_own(connection: Connection) -> None:
     ("body", "where"),
     [
         ("out = graph(*inputs); return [out[0], out[1] + 1]", "output[1]"),
-        ("out = graph(*inputs); inputs[1].add_(1); return out", "input[1]"),
+        ("out = graph(*inputs); inputs[1].add_(1); return out", "input['y']"),
     ],
 )
 def test_integers_and_changed_inputs_are_compared(
@@ -142,7 +142,7 @@ def test_integers_and_changed_inputs_are_compared(
     assert (report["status"], report["stage"]) == ("failed", "compare"), report
     assert report["accuracy"]["where"] == where
     is_integer = where.startswith("output")
-    assert report["accuracy"]["kind"] == ("integers" if is_integer else "values")
+    assert report["accuracy"]["kind"] == ("integers" if is_integer else "mutation")
     report = connection.ask(file, ignore_non_fp=True, **asked)["report"]
     assert report["status"] == ("passed" if is_integer else "failed")
     assert report["not_compared"] == "1 integer or bool result was not compared"

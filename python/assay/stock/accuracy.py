@@ -6,10 +6,12 @@ not: ``same`` would allow them its tolerance too.
 
 from __future__ import annotations
 
+import functools
 import logging
 import math
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch._dynamo.utils import rmse, same
@@ -17,17 +19,59 @@ from torch._dynamo.utils import rmse, same
 Difference = dict[str, Any]
 
 
-class Run(NamedTuple):
-    """What one run of a program gave."""
+@dataclass
+class Run:
+    """What one run of a program gave, by what a difference there would be called."""
 
     output: Any
-    inputs: list[Any]
-    """The tensors among its inputs as it left them."""
+    gradient: dict[str, Any] = field(default_factory=dict)
+    parameter: dict[str, Any] = field(default_factory=dict)
+    buffer: dict[str, Any] = field(default_factory=dict)
+    input: dict[str, Any] = field(default_factory=dict)
+    """The tensors among its inputs as it left them; only they can be changed in place."""
+    changed: set[str] = field(default_factory=set)
+    """The inputs that are not what they were."""
+    second: Run | None = None
+    """What a second call gave, if there was one."""
+    second_error: BaseException | None = None
 
 
-def run_of(output: Any, inputs: list[Any]) -> Run:
-    """Of the inputs only tensors can be changed in place."""
-    return Run(output, [item if isinstance(item, torch.Tensor) else None for item in inputs])
+PARTS = ("output", "gradient", "parameter", "buffer", "input")
+
+
+class Inputs:
+    """The tensors among the inputs of a run by name, and what they were before it."""
+
+    def __init__(self, names: Sequence[str], values: Sequence[Any]) -> None:
+        pairs = zip(_unique_names(names, len(values)), values, strict=True)
+        self.tensors = {name: value for name, value in pairs if isinstance(value, torch.Tensor)}
+        self.before = {name: _copy(value) for name, value in self.tensors.items()}
+
+    def changed(self) -> set[str]:
+        """Those that are not what they were."""
+        return {
+            name
+            for name, value in self.tensors.items()
+            if not _is_identical(value, self.before[name])
+        }
+
+
+def _unique_names(names: Sequence[str], count: int) -> list[str]:
+    """Of the inputs; a file's parameters have other names than its inputs only if it is wrong."""
+    return [names[i] if i < len(names) else f"input {i}" for i in range(count)]
+
+
+def _copy(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.detach().clone()
+
+
+def _is_identical(tensor: torch.Tensor, before: torch.Tensor) -> bool:
+    tensor = tensor.detach()
+    if tensor.shape != before.shape or tensor.dtype != before.dtype:
+        return False
+    if tensor.layout != torch.strided or tensor.is_quantized:
+        return True  # such a tensor is compared as a value only
+    return bool(torch.isclose(tensor, before, rtol=0, atol=0, equal_nan=True).all())
 
 
 def compare(
@@ -40,31 +84,106 @@ def compare(
     """
     comparison = _Comparison(tolerance, ignore_non_fp)
     in_integers = None
-    for part in ("output", "input"):
-        eager, compiled, judge = (
-            None if run is None else run.output if part == "output" else run.inputs
-            for run in (expected, result, reference)
+    for part in PARTS:
+        if part == "input" and (found := _mutation(expected, result, ignore_non_fp)):
+            return found
+        found = comparison.find(
+            getattr(expected, part),
+            getattr(result, part),
+            None if reference is None else getattr(reference, part),
+            part,
         )
-        found = comparison.find(eager, compiled, judge, part)
         if found is not None and found["kind"] != "integers":
             return found
         in_integers = in_integers or found
     return in_integers
 
 
+def _mutation(expected: Run, result: Run, ignore_non_fp: bool) -> Difference | None:
+    """An input that one program changes and the other does not."""
+    for name in expected.input:
+        if ignore_non_fp and _is_exact(expected.input[name]):
+            continue
+        by_eager = name in expected.changed
+        if by_eager != (name in result.changed):
+            who = ("eager", "the compiled program")
+            changes, leaves = who if by_eager else reversed(who)
+            return {
+                "kind": "mutation",
+                "where": f"input[{name!r}]",
+                "message": f"{changes} changes it, {leaves} does not",
+            }
+    return None
+
+
+def all_differences(
+    expected: Run, again: Run, result: Run, reference: Run | None, **options: Any
+) -> list[Difference]:
+    """Each output and gradient that differs, but for those that two eager runs do not agree on.
+
+    Errors are relative to the root mean square of each tensor: small values count as large ones do.
+    """
+    comparison = _Comparison(**options)
+    found = []
+    for where, get in _places(expected):
+        eager = get(expected)
+        scale = _scale(eager)
+        judge = None if reference is None else _scaled(get(reference), scale)
+        of_result, of_again = (
+            comparison.find(_scaled(eager, scale), _scaled(get(run), scale), judge, where)
+            for run in (result, again)
+        )
+        if of_result is not None and of_again is None:
+            found.append(of_result)
+    return found
+
+
+def _places(run: Run) -> Iterator[tuple[str, Callable[[Run], Any]]]:
+    for i in range(len(run.output)):
+        yield f"output[{i}]", functools.partial(_result, number=i)
+    for name in run.gradient:
+        yield f"gradient[{name!r}]", functools.partial(_gradient, name=name)
+
+
+def _result(run: Run, number: int) -> Any:
+    return run.output[number] if number < len(run.output) else None
+
+
+def _gradient(run: Run, name: str) -> Any:
+    return run.gradient.get(name)
+
+
+def _scale(value: Any) -> float:
+    """The power of two that brings a tensor's root mean square near 1: it rounds nothing."""
+    if not isinstance(value, torch.Tensor) or not value.is_floating_point():
+        return 1.0
+    if value.layout != torch.strided or value.numel() == 0:
+        return 1.0
+    wide = value.detach().double()
+    size = float(wide.nan_to_num(0, 0, 0).square().mean().sqrt())
+    if size == 0 or not math.isfinite(size):
+        return 1.0
+    return 2.0 ** max(-120, min(120, -math.frexp(size)[1]))
+
+
+def _scaled(value: Any, scale: float) -> Any:
+    return value.detach() * scale if isinstance(value, torch.Tensor) and scale != 1 else value
+
+
 def not_compared(expected: Run) -> str:
     """What ``ignore_non_fp`` leaves out, in a sentence; empty if nothing."""
-    results = sum(map(_is_exact, _leaves(expected.output)))
-    inputs = sum(map(_is_exact, _leaves(expected.inputs)))
+    parts = {part: sum(map(_is_exact, _leaves(getattr(expected, part)))) for part in PARTS}
+    inputs = parts.pop("input")
+    results = sum(parts.values())
     counts = [(results, "result"), (inputs, "input")]
-    parts = [
+    texts = [
         f"{count} integer or bool {what}{'' if count == 1 else 's'}"
         for count, what in counts
         if count > 0
     ]
-    if not parts:
+    if not texts:
         return ""
-    return f"{' and '.join(parts)} {'was' if results + inputs == 1 else 'were'} not compared"
+    return f"{' and '.join(texts)} {'was' if results + inputs == 1 else 'were'} not compared"
 
 
 def _leaves(value: Any) -> Iterator[Any]:

@@ -32,6 +32,23 @@ def innermost(error: BaseException) -> BaseException:
     return error
 
 
+def is_alike(error: BaseException, eager: BaseException) -> bool:
+    """Whether a compiled program raised what eager did, itself or as what a wrapper is about."""
+    kind = type(eager)
+    waiting: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while waiting:
+        one = waiting.pop()
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        # Dynamo quotes what an operator raised on fake tensors.
+        if isinstance(one, kind) or f"{kind.__name__}(" in str(one):
+            return True
+        waiting += [one.__cause__, one.__context__, getattr(one, "inner_exception", None)]
+    return False
+
+
 def describe(error: BaseException, text: ReproText | None = None) -> dict[str, Any]:
     """The fields of a report for a failure."""
     error = innermost(error)

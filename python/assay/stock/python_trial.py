@@ -15,8 +15,8 @@ from torch.utils import _pytree
 
 from assay import _C
 from assay.stock import accuracy, failure, sent_backend
+from assay.stock.after_dynamo import AfterDynamo
 from assay.stock.stage import Stage
-from assay.stock.trial import AfterDynamo
 
 
 class PythonTrial(AfterDynamo):

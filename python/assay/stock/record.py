@@ -74,14 +74,18 @@ def _compact(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def record(
-    text: ReproText, names: dict[str, Any], module: Any, inputs: list[Any], save_dir: str
-) -> dict[str, Description]:
+    text: ReproText,
+    names: dict[str, Any],
+    module: Any,
+    inputs: list[Any],
+    save_dir: str,
+    described: dict[str, Description],
+) -> None:
     """Execute the graph statement by statement; what each assigns is saved before the next."""
     recorder = Recorder(save_dir)
     forward = text.forward
     parameters = [argument.arg for argument in [*forward.args.posonlyargs, *forward.args.args]]
     values: dict[str, Any] = {parameters[0]: module}
-    described: dict[str, Description] = {}
     defaults = forward.args.defaults
     for parameter, default in zip(
         parameters[len(parameters) - len(defaults) :], defaults, strict=True
@@ -99,7 +103,6 @@ def record(
         exec(code, names, values)
         for name in _assigned(statement):
             described[name] = recorder.describe(values[name])
-    return described
 
 
 def _assigned(statement: ast.stmt) -> list[str]:

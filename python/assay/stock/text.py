@@ -84,6 +84,12 @@ class ReproText:
         return "".join(f'  File "{FILE}", line {line}, in forward\n' for line in lines)
 
     @property
+    def parameters(self) -> list[str]:
+        """The names of the main graph's inputs."""
+        arguments = self.forward.args
+        return [argument.arg for argument in [*arguments.posonlyargs, *arguments.args]][1:]
+
+    @property
     def forward(self) -> ast.FunctionDef:
         """The main graph."""
         for statement in self.classes[self.main_class].body:

@@ -7,7 +7,7 @@
 
 namespace assay::reduce::passes {
 
-#define PASS(name, needs_values, description) Proposals name();
+#define PASS(name, needs, description) Proposals name();
 #include "reduce/passes/passes.def"
 #undef PASS
 

@@ -1,0 +1,145 @@
+"""Programs with one faulty call far from where it shows: long chains and random graphs.
+
+Each is made from a seed. The fault is in `cumsum`, which is called once; whatever goes wrong there
+passes through `distance` calls before `mm`, which wants both of its operands in one dtype.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from pathlib import Path
+
+SIZE = 6
+# What takes a tensor of SIZE x SIZE to another one of the same dtype; a wrong value stays wrong.
+UNARY = [
+    "torch.neg({0})",
+    "{0} * 0.875",
+    "{0} * 1.125",
+    "{0} + 0.25",
+    "torch.transpose({0}, 0, 1)",
+    "{0}.contiguous()",
+    "torch.nn.functional.leaky_relu({0}, 0.5)",
+    "torch.asinh({0})",
+]
+# The same in two calls, over another size.
+DETOURS = [
+    ("{0}.reshape(4, 9)", "{0}.reshape(6, 6)"),
+    ("torch.sum({0}, 1, keepdim = True)", "{0}.expand(6, 6)"),
+    ("torch.mean({0}, 0)", "{0}.repeat(6, 1)"),
+    ("torch.cat([{0}, {0}], 0)", "{0}[0:6]"),
+    ("{0}.unsqueeze(0)", "{0}.squeeze(0)"),
+    ("torch.stack([{0}, {0}], 0)", "torch.amax({0}, 0)"),
+]
+BINARY = ["{0} + {1}", "{0} + 0.5 * {1}", "torch.add({0}, {1}, alpha = -0.25)"]
+
+
+@dataclass
+class Chain:
+    """The lines of a forward() of `before` calls, the faulty one, `distance` calls, and `mm`."""
+
+    seed: int
+    distance: int = 40
+    before: int = 30
+    branches: bool = False
+    ends_in_mm: bool = True
+    lines: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.random = random.Random(self.seed)
+
+    def add(self, call: str) -> str:
+        name = f"v{len(self.lines)}"
+        self.lines.append(f"{name} = {call}")
+        return name
+
+    def step(self, value: str, others: list[str]) -> str:
+        """One or two calls that read the value; `others` may be read too."""
+        kind = self.random.random()
+        if self.branches and others and kind < 0.35:
+            return self.add(self.random.choice(BINARY).format(value, self.random.choice(others)))
+        if kind < 0.55:
+            first, second = self.random.choice(DETOURS)
+            return self.add(second.format(self.add(first.format(value))))
+        return self.add(self.random.choice(UNARY).format(value))
+
+    def body(self) -> str:
+        clean = ["x"]
+        while len(self.lines) < self.before:
+            clean.append(self.step(clean[-1], clean))
+        begin = len(self.lines)
+        wrong = ["cumsum"]
+        self.lines.append(f"cumsum = torch.cumsum({clean[-1]}, 1)")
+        while len(self.lines) - begin <= self.distance:
+            wrong.append(self.step(wrong[-1], wrong[:-1] + clean))
+        result = wrong[-1]
+        if self.ends_in_mm:
+            self.lines.append(f"mm = torch.mm({result}, w)")
+            result = self.step("mm", clean)
+        return "\n".join([*self.lines, f"return ({result},)"])
+
+
+FILE = """
+import torch
+{setup}
+class Repro(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+
+    def forward(self, x, w):
+        {body}
+
+mod = Repro()
+
+def load_args(reader):
+    buf0 = reader.storage(None, {bytes})
+    reader.tensor(buf0, ({size}, {size}), requires_grad={grad}, is_leaf=True)  # x
+    buf1 = reader.storage(None, {bytes})
+    reader.tensor(buf1, ({size}, {size}), is_leaf=True)  # w
+load_args._version = 0
+
+if __name__ == '__main__':
+    from torch._dynamo.repro.after_dynamo import run_repro
+    run_repro(mod, load_args, accuracy=False, command='run',
+        save_dir=None, autocast=False, backend='inductor')
+"""
+
+
+def program_file(directory: Path, body: str, setup: str = "", grad: bool = False) -> Path:
+    """A file of the lines from before autograd; `setup` are lines of Python at its beginning."""
+    file = directory / "program.py"
+    text = FILE.format(
+        setup=setup,
+        body=body.replace("\n", "\n        "),
+        bytes=4 * SIZE * SIZE,
+        size=SIZE,
+        grad=grad,
+    )
+    file.write_text(text)
+    return file
+
+
+def chain_file(directory: Path, chain: Chain, setup: str = "", grad: bool = False) -> Path:
+    """A file of the chain from before autograd."""
+    return program_file(directory, chain.body(), setup, grad)
+
+
+# Inductor's `cumsum`, wrong on purpose.
+STOCK_FAULT = """
+import torch
+from torch._inductor import lowering
+def faulty(right):
+    def lower(*args, **kwargs):
+        result = right(*args, **kwargs)
+        result.realize()
+        return {wrong}
+    return lower
+op = torch.ops.aten.cumsum.default
+lowering.lowerings[op] = faulty(lowering.lowerings[op])
+"""
+_LOWERED = "lowering.lowerings[torch.ops.aten.{0}]"
+STOCK_FAULTS = {
+    "dtype": STOCK_FAULT.format(wrong="lowering.to_dtype(result, torch.float64)"),
+    "nan": STOCK_FAULT.format(wrong=_LOWERED.format("mul.Tensor") + "(result, float('nan'))"),
+    "accuracy": STOCK_FAULT.format(wrong=_LOWERED.format("mul.Tensor") + "(result, 1.5)"),
+}
