@@ -53,6 +53,51 @@ at::Tensor from_values(const graph::TensorAttribute& attribute) {
       .leaf.toTensor();
 }
 
+at::Tensor sized(const char* op, const graph::TensorAttribute& attribute) {
+  return call(op, {{size_list(attribute.meta.sizes)},
+                   {{"dtype", dtype_value(attribute.meta.dtype)}}})
+      .leaf.toTensor();
+}
+
+at::Tensor uniform(const graph::TensorAttribute& attribute) {
+  if (!c10::isFloatingType(attribute.meta.dtype)) {
+    return call("aten::randint",
+                {{c10::IValue(static_cast<std::int64_t>(attribute.low)),
+                  c10::IValue(static_cast<std::int64_t>(attribute.high)),
+                  size_list(attribute.meta.sizes)},
+                 {{"dtype", dtype_value(attribute.meta.dtype)}}})
+        .leaf.toTensor();
+  }
+  at::Tensor made = sized("aten::empty", attribute);
+  call("aten::uniform_", {{c10::IValue(made), c10::IValue(attribute.low),
+                           c10::IValue(attribute.high)},
+                          {}});
+  return made;
+}
+
+at::Tensor constant(const graph::TensorAttribute& attribute) {
+  at::Tensor made = sized("aten::zeros", attribute);
+  call("aten::fill_", {{c10::IValue(made), c10::IValue(attribute.low)}, {}});
+  return made;
+}
+
+at::Tensor filled(const graph::TensorAttribute& attribute) {
+  using Fill = graph::TensorAttribute::Fill;
+  switch (attribute.fill) {
+    case Fill::values:
+      return from_values(attribute);
+    case Fill::randn:
+      return sized("aten::randn", attribute);
+    case Fill::zeros:
+      return sized("aten::zeros", attribute);
+    case Fill::constant:
+      return constant(attribute);
+    case Fill::uniform:
+      return uniform(attribute);
+  }
+  throw InternalError("unknown fill of a tensor attribute");
+}
+
 }  // namespace
 
 Value attribute_value(const graph::TensorAttribute& attribute) {
@@ -60,21 +105,7 @@ Value attribute_value(const graph::TensorAttribute& attribute) {
     throw UserError("this graph has a tensor on '" + attribute.meta.device.str() +
                     "'; Assay runs on the CPU");
   }
-  at::Tensor tensor;
-  switch (attribute.fill) {
-    case graph::TensorAttribute::Fill::values:
-      tensor = from_values(attribute);
-      break;
-    case graph::TensorAttribute::Fill::randn:
-    case graph::TensorAttribute::Fill::zeros: {
-      const bool is_random = attribute.fill == graph::TensorAttribute::Fill::randn;
-      tensor =
-          call(is_random ? "aten::randn" : "aten::zeros",
-               {{size_list(attribute.meta.sizes)}, {{"dtype", dtype_value(attribute.meta.dtype)}}})
-              .leaf.toTensor();
-      break;
-    }
-  }
+  at::Tensor tensor = filled(attribute);
   if (attribute.meta.requires_grad) tensor.set_requires_grad(true);
   return c10::IValue(tensor);
 }

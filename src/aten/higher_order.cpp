@@ -1,5 +1,13 @@
 // Higher-order operators: those that take subgraphs. Stock PyTorch defines them in Python.
+#include <ATen/Context.h>
+#include <ATen/core/Generator.h>
+#include <ATen/ops/stack.h>
 #include <c10/core/GradMode.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <mutex>
 
 #include "assay/error.h"
 #include "aten/plan.h"
@@ -7,11 +15,6 @@
 namespace assay::aten {
 
 namespace {
-
-constexpr std::string_view kCond = "torch.ops.higher_order.cond";
-constexpr std::string_view kInvokeSubgraph = "torch.ops.higher_order.invoke_subgraph";
-constexpr std::string_view kWhileLoop = "torch.ops.higher_order.while_loop";
-constexpr std::string_view kSetGradEnabled = "torch.ops.higher_order.wrap_with_set_grad_enabled";
 
 const GraphRunner& runner_of(const Value& value, const RunPlan& plan) {
   auto found = plan.subgraphs.find(value.graph);
@@ -50,15 +53,215 @@ Value run_invoke_subgraph(const Arguments& arguments, const RunPlan& plan) {
       .run(std::vector<Value>(begin, arguments.positional.end()));
 }
 
+// The operands from a position on.
+std::vector<Value> rest(const Arguments& arguments, std::size_t at) {
+  if (arguments.positional.size() < at) throw UserError("too few arguments");
+  return {arguments.positional.begin() + static_cast<std::ptrdiff_t>(at),
+          arguments.positional.end()};
+}
+
+// wrap_with_set_grad_enabled(enabled, subgraph, *operands)
 Value run_with_grad_enabled(const Arguments& arguments, const RunPlan& plan) {
-  // wrap_with_set_grad_enabled(enabled, subgraph, *operands)
   if (arguments.positional.size() < 2 || !arguments.positional[0].is_bool()) {
     throw UserError("wrap_with_set_grad_enabled takes a bool and a subgraph");
   }
   const c10::AutoGradMode mode(arguments.positional[0].leaf.toBool());
-  const auto begin = arguments.positional.begin() + 2;
-  return runner_of(arguments.positional[1], plan)
-      .run(std::vector<Value>(begin, arguments.positional.end()));
+  return runner_of(arguments.positional[1], plan).run(rest(arguments, 2));
+}
+
+// wrap(subgraph, *operands): what surrounds a region says how it is compiled, not what it computes.
+Value run_wrapped(const Arguments& arguments, const RunPlan& plan) {
+  if (arguments.positional.empty()) throw UserError("a subgraph is missing");
+  return runner_of(arguments.positional[0], plan).run(rest(arguments, 1));
+}
+
+// hints_wrapper(subgraph, operands, kwargs, hints)
+Value run_with_hints(const Arguments& arguments, const RunPlan& plan) {
+  if (arguments.positional.empty()) throw UserError("a subgraph is missing");
+  return runner_of(arguments.positional[0], plan).run(operands(arguments, 1));
+}
+
+// wrap_with_autocast(device_type, dtype, enabled, cache_enabled, subgraph, *operands)
+Value run_with_autocast(const Arguments& arguments, const RunPlan& plan) {
+  if (arguments.positional.size() < 5) throw UserError("wrap_with_autocast takes a subgraph");
+  const TorchFunction* enter = find_torch_function("torch.amp.autocast_mode._enter_autocast");
+  const TorchFunction* leave = find_torch_function("torch.amp.autocast_mode._exit_autocast");
+  internal_check(enter != nullptr && leave != nullptr, "autocast is among the functions");
+  const Arguments settings{{arguments.positional.begin(), arguments.positional.begin() + 4}, {}};
+  const Value token = enter->run(BoundArguments(enter->name, enter->parameters, settings));
+  const auto close = [&] {
+    leave->run(BoundArguments(leave->name, leave->parameters, {{token}, {}}));
+  };
+  try {
+    Value result = runner_of(arguments.positional[4], plan).run(rest(arguments, 5));
+    close();
+    return result;
+  } catch (...) {
+    close();
+    throw;
+  }
+}
+
+// autograd_function_apply(forward, backward, *operands, ...): forward gives (result, saved values).
+// Its own backward is not used here, so gradients through it would be those of its operators.
+Value run_autograd_function(const Arguments& arguments, const RunPlan& plan) {
+  if (arguments.positional.size() < 2) throw UserError("autograd_function_apply takes subgraphs");
+  if (c10::GradMode::is_enabled()) {
+    for (const Value& operand : rest(arguments, 2)) {
+      if (operand.is_tensor() && operand.leaf.toTensor().requires_grad()) {
+        throw UserError("gradients of a custom autograd function need a Python process",
+                        "--stack torch runs the file");
+      }
+    }
+  }
+  const std::vector<Value> results =
+      unpack(runner_of(arguments.positional[0], plan).run(rest(arguments, 2)));
+  if (results.empty()) throw UserError("the forward of a custom autograd function returns nothing");
+  return results[0];
+}
+
+// map_impl(body, mapped, additional): the body for each slice, results stacked.
+Value run_map(const Arguments& arguments, const RunPlan& plan) {
+  if (arguments.positional.size() < 2) throw UserError("map takes a subgraph and values");
+  const GraphRunner& body = runner_of(arguments.positional[0], plan);
+  const std::vector<Value> mapped = operands(arguments, 1);
+  const std::vector<Value> additional = operands(arguments, 2);
+  if (mapped.empty() || !mapped[0].is_tensor() || mapped[0].leaf.toTensor().dim() == 0) {
+    throw UserError("map takes tensors with at least one dimension");
+  }
+  const std::int64_t count = mapped[0].leaf.toTensor().size(0);
+  std::vector<std::vector<at::Tensor>> columns;
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::vector<Value> inputs;
+    for (const Value& value : mapped) {
+      inputs.emplace_back(c10::IValue(value.leaf.toTensor().select(0, i)));
+    }
+    inputs.insert(inputs.end(), additional.begin(), additional.end());
+    const std::vector<Value> results = unpack(body.run(std::move(inputs)));
+    columns.resize(results.size());
+    for (std::size_t j = 0; j < results.size(); ++j) {
+      columns[j].push_back(results[j].leaf.toTensor());
+    }
+  }
+  std::vector<Value> stacked;
+  for (const auto& column : columns) stacked.emplace_back(c10::IValue(at::stack(column)));
+  return Value::sequence(Value::Kind::tuple, std::move(stacked));
+}
+
+// ---- operators as arguments ----
+
+// Calls the operator that the argument at `at` names with what follows it.
+Value call_named(const Arguments& arguments, std::size_t at) {
+  if (arguments.positional.size() <= at || arguments.positional[at].kind != Value::Kind::name) {
+    throw UserError("expected the name of an operator");
+  }
+  const std::string name = arguments.positional[at].leaf.toStringRef();
+  const Resolution found = resolve(graph::Op::call_function, graph::Target(name));
+  return call(found, {rest(arguments, at + 1), arguments.keywords}, name);
+}
+
+at::Generator cpu_generator() {
+  return at::globalContext().defaultGenerator(c10::Device(c10::DeviceType::CPU));
+}
+
+at::Tensor generator_state() {
+  at::Generator generator = cpu_generator();
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  return generator.get_state();
+}
+
+// A GPU's state is a seed and an offset; it has the seed's draws here.
+void set_generator_state(const at::Tensor& state) {
+  const at::Tensor current = generator_state();
+  at::Generator generator = cpu_generator();
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  if (state.scalar_type() == current.scalar_type() && state.sizes() == current.sizes()) {
+    try {
+      generator.set_state(state);
+      return;
+    } catch (const c10::Error&) {
+      // Synthesized bytes are no state.
+    }
+  }
+  std::uint64_t seed = 0;
+  const at::Tensor bytes = state.contiguous();
+  std::memcpy(&seed, bytes.data_ptr(), std::min(sizeof(seed), bytes.nbytes()));
+  generator.set_current_seed(seed);
+}
+
+// run_and_save_rng_state(op, *args): the state before, and the result.
+Value run_and_save_state(const Arguments& arguments, const RunPlan&) {
+  Value state = c10::IValue(generator_state());
+  Value result = call_named(arguments, 0);
+  return Value::sequence(Value::Kind::tuple, {std::move(state), std::move(result)});
+}
+
+// run_with_rng_state(state, op, *args): draws again what the state gave, and changes no later draw.
+Value run_with_state(const Arguments& arguments, const RunPlan&) {
+  if (arguments.positional.empty() || !arguments.positional[0].is_tensor()) {
+    throw UserError("run_with_rng_state takes a generator's state");
+  }
+  const at::Tensor current = generator_state();
+  set_generator_state(arguments.positional[0].leaf.toTensor());
+  try {
+    Value result = call_named(arguments, 1);
+    set_generator_state(current);
+    return result;
+  } catch (...) {
+    set_generator_state(current);
+    throw;
+  }
+}
+
+// graphsafe_run_with_rng_state(op, *args, rng_state=generator)
+Value run_with_generator(const Arguments& arguments, const RunPlan&) {
+  Arguments given = arguments;
+  const auto found = std::ranges::find(given.keywords, "rng_state", &Keyword::name);
+  if (found == given.keywords.end() || !found->value.is_leaf() ||
+      !found->value.leaf.isGenerator()) {
+    throw UserError("graphsafe_run_with_rng_state takes a generator as rng_state");
+  }
+  at::Generator generator = found->value.leaf.toGenerator();
+  given.keywords.erase(found);
+  const at::Tensor current = generator_state();
+  set_generator_state(generator.get_state());
+  try {
+    Value result = call_named(given, 0);
+    generator.set_state(generator_state());
+    set_generator_state(current);
+    return result;
+  } catch (...) {
+    set_generator_state(current);
+    throw;
+  }
+}
+
+// with_effects(token, op, *args): the token orders calls, which a list of steps does already.
+Value run_with_effects(const Arguments& arguments, const RunPlan&) {
+  if (arguments.positional.size() < 2) throw UserError("with_effects takes an operator");
+  const Value result = call_named(arguments, 1);
+  std::vector<Value> results = {arguments.positional[0]};
+  if (result.is_sequence() || (result.is_leaf() && result.leaf.isTuple())) {
+    for (Value& item : unpack(result)) results.push_back(std::move(item));
+  } else {
+    results.push_back(result);
+  }
+  return Value::sequence(Value::Kind::tuple, std::move(results));
+}
+
+// out_dtype(op, dtype, *args): the operator on operands of the dtype that the result has.
+Value run_out_dtype(const Arguments& arguments, const RunPlan&) {
+  if (arguments.positional.size() < 2 || arguments.positional[1].kind != Value::Kind::dtype) {
+    throw UserError("out_dtype takes an operator and a dtype");
+  }
+  const auto dtype = static_cast<c10::ScalarType>(arguments.positional[1].leaf.toInt());
+  Arguments given = arguments;
+  given.positional.erase(given.positional.begin() + 1);
+  for (std::size_t i = 1; i < given.positional.size(); ++i) {
+    Value& operand = given.positional[i];
+    if (operand.is_tensor()) operand = c10::IValue(operand.leaf.toTensor().to(dtype));
+  }
+  return call_named(given, 0);
 }
 
 Value run_while_loop(const Arguments& arguments, const RunPlan& plan) {
@@ -77,20 +280,58 @@ Value run_while_loop(const Arguments& arguments, const RunPlan& plan) {
   return Value::sequence(Value::Kind::tuple, std::move(carried));
 }
 
+struct HigherOrder {
+  std::string_view name;
+  Value (*run)(const Arguments&, const RunPlan&);
+  bool takes_keywords = false;
+};
+
+constexpr std::array kHigherOrder = {
+    HigherOrder{"autograd_function_apply", run_autograd_function, true},
+    HigherOrder{"checkpoint", run_wrapped, true},
+    HigherOrder{"cond", run_cond},
+    HigherOrder{"graphsafe_run_with_rng_state", run_with_generator, true},
+    HigherOrder{"hints_wrapper", run_with_hints, true},
+    HigherOrder{"invoke_subgraph", run_invoke_subgraph},
+    HigherOrder{"map_impl", run_map},
+    HigherOrder{"out_dtype", run_out_dtype},
+    HigherOrder{"run_and_save_rng_state", run_and_save_state, true},
+    HigherOrder{"run_with_rng_state", run_with_state, true},
+    HigherOrder{"strict_mode", run_with_hints},
+    HigherOrder{"tag_activation_checkpoint", run_wrapped, true},
+    HigherOrder{"while_loop", run_while_loop},
+    HigherOrder{"with_effects", run_with_effects, true},
+    HigherOrder{"wrap", run_wrapped},
+    HigherOrder{"wrap_activation_checkpoint", run_wrapped, true},
+    HigherOrder{"wrap_with_autocast", run_with_autocast},
+    HigherOrder{"wrap_with_set_grad_enabled", run_with_grad_enabled},
+};
+
+// `torch.ops.higher_order.cond`; before 2.1, the functions of torch._prims.rng_prims.
+const HigherOrder* find_higher_order(std::string_view target) {
+  for (const std::string_view module : {"torch.ops.higher_order.", "torch._prims.rng_prims."}) {
+    if (!target.starts_with(module)) continue;
+    const auto* found =
+        std::ranges::find(kHigherOrder, target.substr(module.size()), &HigherOrder::name);
+    if (found != kHigherOrder.end()) return found;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 bool is_higher_order(const graph::Target& target) {
-  const std::string& name = target.name();
-  return name == kCond || name == kInvokeSubgraph || name == kWhileLoop || name == kSetGradEnabled;
+  return find_higher_order(target.name()) != nullptr;
 }
 
 Value run_higher_order(const graph::Target& target, const Arguments& arguments,
                        const RunPlan& plan) {
-  if (!arguments.keywords.empty()) throw UserError(target.name() + " takes no keyword arguments");
-  if (target.name() == kCond) return run_cond(arguments, plan);
-  if (target.name() == kWhileLoop) return run_while_loop(arguments, plan);
-  if (target.name() == kSetGradEnabled) return run_with_grad_enabled(arguments, plan);
-  return run_invoke_subgraph(arguments, plan);
+  const HigherOrder* found = find_higher_order(target.name());
+  internal_check(found != nullptr, "only known higher-order operators are planned");
+  if (!arguments.keywords.empty() && !found->takes_keywords) {
+    throw UserError(target.name() + " takes no keyword arguments");
+  }
+  return found->run(arguments, plan);
 }
 
 }  // namespace assay::aten

@@ -55,6 +55,16 @@ class OperatorTable {
     return found == table_.end() ? Overloads() : found->second;
   }
 
+  // True if there is any operator in the namespace of `torch.ops.aten.relu.default`.
+  bool has_namespace(std::string_view target) const {
+    const auto end = target.find('.', kPrefix.size());
+    if (!target.starts_with(kPrefix) || end == std::string_view::npos) return false;
+    const std::shared_lock lock(mutex_);
+    return std::ranges::any_of(table_, [&](const auto& entry) {
+      return std::string_view(entry.first).starts_with(target.substr(0, end + 1));
+    });
+  }
+
   std::vector<std::string> names() const {
     const std::shared_lock lock(mutex_);
     std::vector<std::string> names;
@@ -119,10 +129,39 @@ std::vector<c10::OperatorHandle> overloads(const std::string& qualified_name) {
   return OperatorTable::instance().overloads(without_overload(qualified_name));
 }
 
+namespace {
+
+// Where an operator that no library here registers may come from.
+std::string how_to_supply(std::string_view target) {
+  const auto is_in = [&](std::string_view space) {
+    return target.starts_with(std::string(kPrefix) + std::string(space) + ".");
+  };
+  if (is_in("_c10d_functional") || is_in("c10d_functional") || is_in("c10d") ||
+      is_in("_dtensor") || is_in("fsdp")) {
+    return "--stack torch with --trust runs the file if it sets up its process groups itself";
+  }
+  if (target.find("triton_kernel_wrapper") != std::string_view::npos) {
+    return "it calls a Triton kernel of the user's, which runs on GPUs only";
+  }
+  if (is_in("higher_order")) {
+    return "it takes a function, and Assay does not run it; --stack torch runs the file with stock "
+           "PyTorch";
+  }
+  return "it is a custom operator: load the library that registers it with --plugin FILE.so; if "
+         "Python registers it, --stack torch with --trust runs what the file imports";
+}
+
+}  // namespace
+
 void check_is_harmless(const c10::OperatorHandle& op) {
   if (operator_record(op).opens_files) {
     throw UserError("a graph file is not allowed to call " + python_name(op) + ": it opens a file",
                     "make the tensor an input instead");
+  }
+  const std::string& name = op.operator_name().name;
+  if (name.starts_with("_c10d_functional::") && !name.ends_with("::wait_tensor")) {
+    throw UserError(python_name(op) + " communicates between processes, and a graph file is one",
+                    how_to_supply(python_name(op)));
   }
 }
 
@@ -149,11 +188,14 @@ UserError unknown_operator(const std::string& target) {
                        "its overloads are " + names);
     }
   }
-  std::string hint;
-  for (const std::string& name : base::nearest_names(target, OperatorTable::instance().names())) {
-    hint += (hint.empty() ? "did you mean " : ", ") + name;
+  std::string hint = OperatorTable::instance().has_namespace(target) ? std::string()
+                                                                     : how_to_supply(target);
+  if (hint.empty()) {
+    for (const std::string& name : base::nearest_names(target, OperatorTable::instance().names())) {
+      hint += (hint.empty() ? "did you mean " : ", ") + name;
+    }
   }
-  if (hint.empty()) hint = "a custom operator is available only if its library is loaded";
+  if (hint.empty()) hint = how_to_supply(target);
   return UserError("unknown operator '" + target.substr(0, 200) + "'", hint);
 }
 

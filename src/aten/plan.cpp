@@ -228,7 +228,10 @@ class Planner {
     const graph::Attribute& found = attribute(node);
     Step& step = add_step(Step::Kind::attribute, node);
     if (const auto* tensor = std::get_if<graph::TensorAttribute>(&found.value)) {
-      step.attribute = attribute_value(*tensor);
+      // Two reads of one attribute are one tensor, also if its contents are random.
+      const auto [known, is_new] = attributes_.try_emplace(&found);
+      if (is_new) known->second = attribute_value(*tensor);
+      step.attribute = known->second;
     } else if (const Graph* subgraph = found.subgraph()) {
       step.attribute.kind = Value::Kind::subgraph;
       step.attribute.graph = subgraph;
@@ -240,14 +243,21 @@ class Planner {
 
   static UserError cannot_run(const graph::Attribute& attribute) {
     if (const auto* missing = std::get_if<graph::MissingSubgraph>(&attribute.value)) {
+      if (missing->text == graph::kMissingAttribute) {
+        return UserError("the file does not say what the attribute '" + attribute.name + "' is",
+                         "this is stock PyTorch's readable form, which leaves modules and "
+                         "parameters out; use the repro.py or fx_graph_runnable.py next to it");
+      }
       return UserError("the body of the subgraph '" + attribute.name +
                            "' is not in the file: stock PyTorch wrote '" + missing->text + "'",
                        "reproduce the branch on its own, or capture the program with Assay, whose "
                        "files contain subgraphs");
     }
-    return UserError("the module '" + attribute.name + "' needs a Python process",
-                     "only tensors and subgraphs can be attributes of a graph that runs without "
-                     "Python");
+    const auto* module = std::get_if<graph::ModuleAttribute>(&attribute.value);
+    const std::string what = module == nullptr ? "" : ", a " + module->constructor + ",";
+    return UserError("the module '" + attribute.name + "'" + what + " needs a Python process",
+                     "its code is not in the file, and it is not one of torch.nn's modules that "
+                     "Assay knows; --stack torch runs the file if that Python can import it");
   }
 
   void plan_module(const Node& node) {
@@ -399,6 +409,7 @@ class Planner {
   std::unique_ptr<RunPlan> plan_;
   std::unordered_map<const Node*, Slot> slots_;
   std::unordered_map<const Node*, Value> bound_;
+  std::unordered_map<const graph::Attribute*, Value> attributes_;
   std::unordered_set<const Node*> taken_items_;
   Slot next_slot_ = 0;
 };

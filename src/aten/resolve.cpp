@@ -47,9 +47,9 @@ std::vector<c10::OperatorHandle> overloads_by_rule(std::string_view name) {
 UserError needs_python(const std::string& name, const char* kind) {
   return UserError(
       std::string("the ") + kind + " '" + name.substr(0, 200) + "' needs a Python process",
-      "it has no equivalent among the operators that run without Python; run the file "
-      "with stock PyTorch, or reproduce after AOTAutograd "
-      "(TORCHDYNAMO_REPRO_AFTER=aot), where only operators are left");
+      "it has no equivalent among the operators that run without Python; --stack torch runs the "
+      "file with stock PyTorch, or reproduce after AOTAutograd (TORCHDYNAMO_REPRO_AFTER=aot), "
+      "where only operators are left");
 }
 
 Resolution resolve_operator(const graph::Target& target) {

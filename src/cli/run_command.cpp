@@ -1,5 +1,6 @@
 // `assay run FILE`: runs a graph file with a backend and describes what came out.
 #include <ATen/Parallel.h>
+#include <ATen/autocast_mode.h>
 #include <ATen/core/Tensor.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/jit/serialization/pickle.h>
@@ -32,6 +33,23 @@ struct Session {
   repro::ReproFile file;
   repro::Inputs inputs;
   Stage stage = Stage::compile;
+};
+
+// As the file does it: `run_repro(..., autocast=True)`.
+class AutocastScope {
+ public:
+  explicit AutocastScope(bool enabled) : was_enabled_(at::autocast::is_autocast_enabled(at::kCPU)) {
+    if (enabled) at::autocast::set_autocast_enabled(at::kCPU, true);
+  }
+  ~AutocastScope() {
+    at::autocast::clear_cache();
+    at::autocast::set_autocast_enabled(at::kCPU, was_enabled_);
+  }
+  AutocastScope(const AutocastScope&) = delete;
+  AutocastScope& operator=(const AutocastScope&) = delete;
+
+ private:
+  bool was_enabled_;
 };
 
 // Eager has nothing of its own that could fail, unless it is given a fault: it is the program.
@@ -129,6 +147,7 @@ int run(const RunCommand& command) {
                     "use a file captured before autograd, e.g. dynamo's minifier_launcher.py");
   }
   const c10::AutoGradMode grad(has_gradients);
+  const AutocastScope autocast(command.autocast || session.file.autocast);
   sandbox::print_node_on_signals(*session.file.graph);
   return run_and_report(session);
 }

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "assay/error.h"
 #include "aten/runner.h"
@@ -36,10 +37,16 @@ struct Sized {
   const graph::Node* node = nullptr;
 };
 
-std::uint64_t tensor_bytes(const graph::TensorMeta& meta, const graph::SymbolValues& symbols) {
+// Nothing if a size depends on a symbol that only the run would tell.
+std::optional<std::uint64_t> tensor_bytes(const graph::TensorMeta& meta,
+                                          const graph::SymbolValues& symbols) {
   std::uint64_t elements = 1;
-  for (const auto& size : meta.sizes)
+  for (const graph::SizeExpr& size : meta.sizes) {
+    bool is_known = true;
+    size.for_each_symbol([&](const std::string& name) { is_known &= symbols.contains(name); });
+    if (!is_known) return std::nullopt;
     elements *= static_cast<std::uint64_t>(size.evaluate(symbols));
+  }
   return elements * c10::elementSize(meta.dtype);
 }
 
@@ -59,7 +66,9 @@ Summary summarize_graph(const repro::ReproFile& file) {
       ++counts[short_target(node)];
     }
     if (const graph::TensorMeta* meta = node.meta.value.tensor()) {
-      summary.largest.push_back({tensor_bytes(*meta, file.symbols), &node});
+      if (const auto bytes = tensor_bytes(*meta, file.symbols)) {
+        summary.largest.push_back({*bytes, &node});
+      }
     }
   }
   summary.operators.assign(counts.begin(), counts.end());
@@ -92,7 +101,8 @@ json as_json(const repro::ReproFile& file, const Summary& summary) {
                  {"stage", to_string(file.stage)},
                  {"nodes", file.graph->size()},
                  {"calls", summary.calls},
-                 {"symbols", file.symbols}};
+                 {"symbols", file.symbols},
+                 {"notes", file.notes}};
   for (const auto& [name, count] : summary.operators) report["operators"][name] = count;
   report["inputs"] = json::array();
   for (const graph::Node* node : std::as_const(*file.graph).placeholders()) {
@@ -120,6 +130,9 @@ void print_text(const repro::ReproFile& file, const Summary& summary) {
       text += (text.empty() ? "" : ", ") + name + " = " + std::to_string(value);
     }
     std::printf("symbols: %s\n", text.c_str());
+  }
+  for (const std::string& note : file.notes) {
+    std::printf("%s %s\n", dim("note:").c_str(), note.c_str());
   }
   std::vector<std::vector<std::string>> rows;
   for (const graph::Node* node : inputs) {

@@ -1,8 +1,10 @@
 #include "graph/annotation.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "assay/error.h"
+#include "graph/device_names.h"
 #include "graph/dtype_names.h"
 
 namespace assay::graph {
@@ -73,14 +75,6 @@ std::optional<std::vector<SizeExpr>> take_sizes(std::string_view& rest) {
   return sizes;
 }
 
-std::optional<c10::Device> parse_device(std::string_view text) {
-  try {
-    return c10::Device(std::string(text));
-  } catch (const c10::Error&) {
-    return std::nullopt;
-  }
-}
-
 std::optional<ValueMeta> parse_tensor(std::string_view text) {
   const auto bracket = text.find('[');
   if (bracket == std::string_view::npos) return std::nullopt;
@@ -110,7 +104,7 @@ std::optional<ValueMeta> parse_tensor(std::string_view text) {
     meta.strides = contiguous_strides(meta.sizes);
   }
   if (!rest.empty()) {
-    auto device = parse_device(rest);
+    auto device = device_from_name(std::string(rest));
     if (!device) return std::nullopt;
     meta.device = *device;
   }
@@ -169,18 +163,53 @@ std::optional<SizeExpr> binary_size(const Expression& expression) {
   return SizeExpr::binary(*operation, std::move(*left), std::move(*right));
 }
 
-// `FloorToInt(IntTrueDiv(a, b))` and `CeilToInt(...)`: a true division made an integer again.
-std::optional<SizeExpr> rounded_division(std::string_view function, const Expression& operand) {
-  if (operand.kind != Expression::Kind::call || operand.children.size() != 3 ||
-      !operand.keywords.empty() || python::dotted_name(*operand.children[0]) != "IntTrueDiv") {
+// The operands of a true division: `IntTrueDiv(a, b)`, and `a/b` as sympy prints it.
+std::optional<std::pair<SizeExpr, SizeExpr>> true_division(const Expression& expression) {
+  const Expression* left = nullptr;
+  const Expression* right = nullptr;
+  if (expression.kind == Expression::Kind::call && expression.children.size() == 3 &&
+      expression.keywords.empty() && python::dotted_name(*expression.children[0]) == "IntTrueDiv") {
+    left = expression.children[1];
+    right = expression.children[2];
+  } else if (expression.kind == Expression::Kind::binary && expression.text == "/") {
+    left = expression.children[0];
+    right = expression.children[1];
+  } else {
     return std::nullopt;
   }
-  const auto left = size_from_syntax(*operand.children[1]);
-  const auto right = size_from_syntax(*operand.children[2]);
-  if (!left || !right) return std::nullopt;
-  if (function == "FloorToInt") return SizeExpr::binary(Operation::floor_divide, *left, *right);
-  if (function == "CeilToInt") return SizeExpr::ceil_divide(*left, *right);
-  return std::nullopt;
+  auto numerator = size_from_syntax(*left);
+  auto denominator = size_from_syntax(*right);
+  if (!numerator || !denominator) return std::nullopt;
+  return std::pair(std::move(*numerator), std::move(*denominator));
+}
+
+// Toward zero: what floor does on either side of it. The divisor is positive.
+SizeExpr truncated_division(const SizeExpr& left, const SizeExpr& right) {
+  const auto part = [&](const SizeExpr& operand) {
+    return SizeExpr::binary(Operation::floor_divide,
+                            SizeExpr::binary(Operation::maximum, operand, 0), right);
+  };
+  return SizeExpr::binary(Operation::subtract, part(left),
+                          part(SizeExpr::binary(Operation::multiply, -1, left)));
+}
+
+// `FloorToInt(IntTrueDiv(a, b))`, `CeilToInt(...)`, `floor(a/b)`: a true division made an integer
+// again; and functions that leave an integer as it is.
+std::optional<SizeExpr> rounded_division(std::string_view function, const Expression& operand) {
+  if (function.starts_with("math.")) function.remove_prefix(5);
+  const bool is_floor = function == "FloorToInt" || function == "floor";
+  const bool is_ceiling =
+      function == "CeilToInt" || function == "ceiling" || function == "ceil";
+  const bool is_truncation = function == "TruncToInt" || function == "Trunc" ||
+                             function == "trunc" || function == "int";
+  if (!is_floor && !is_ceiling && !is_truncation && function != "Identity") return std::nullopt;
+  if (const auto division = true_division(operand)) {
+    const auto& [left, right] = *division;
+    if (is_floor) return SizeExpr::binary(Operation::floor_divide, left, right);
+    if (is_ceiling) return SizeExpr::ceil_divide(left, right);
+    return is_truncation ? std::optional(truncated_division(left, right)) : std::nullopt;
+  }
+  return size_from_syntax(operand);
 }
 
 // Each further operand of a minimum costs a comparison with all others.

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "graph/device_names.h"
 #include "graph/dtype_names.h"
 #include "graph/parse.h"
 
@@ -77,6 +78,8 @@ Argument device(const Source& source, const Expression& call) {
       type = std::string(value.value);
     } else if (value.kind == Kind::integer && keyword != "type" && !index) {
       index = static_cast<std::int64_t>(value.magnitude);
+    } else if (value.kind == Kind::none && keyword == "index") {
+      return;
     } else {
       throw source.error(value.offset, value.end - value.offset, "not a device",
                          "expected device(type='cpu') or device(type='cuda', index=0)");
@@ -84,14 +87,11 @@ Argument device(const Source& source, const Expression& call) {
   };
   for (std::size_t i = 1; i < call.children.size(); ++i) take("", *call.children[i]);
   for (const auto& keyword : call.keywords) take(keyword.name, *keyword.value);
-  try {
-    std::string text = type.value_or("");
-    if (index) text += ":" + std::to_string(*index);
-    return c10::Device(text);
-  } catch (const c10::Error&) {
-    throw source.error(call.offset, call.end - call.offset, "not a device PyTorch knows",
-                       "expected device(type='cpu') or device(type='cuda', index=0)");
-  }
+  std::string text = type.value_or("");
+  if (index) text += ":" + std::to_string(*index);
+  if (const auto found = device_from_name(text)) return *found;
+  throw source.error(call.offset, call.end - call.offset, "not a device PyTorch knows",
+                     "expected device(type='cpu') or device(type='cuda', index=0)");
 }
 
 Argument slice(const Source& source, const Expression& call, const SyntaxReader& read_item) {

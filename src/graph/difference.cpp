@@ -47,14 +47,24 @@ struct AttributeDifference {
   std::string operator()(const TensorAttribute& left, const TensorAttribute& right) const {
     const auto no_nodes = [](const Node&, const Node&) { return false; };
     const bool same = left.meta == right.meta && left.fill == right.fill &&
-                      left.is_parameter == right.is_parameter &&
-                      equal(left.values, right.values, no_nodes);
+                      left.is_parameter == right.is_parameter && left.low == right.low &&
+                      left.high == right.high && equal(left.values, right.values, no_nodes);
     return same ? "" : "tensor attribute '" + name + "' differs";
   }
   std::string operator()(const ModuleAttribute& left, const ModuleAttribute& right) const {
+    return is_same(left, right) ? "" : "module attribute '" + name + "' differs";
+  }
+  static bool is_same(const ModuleAttribute& left, const ModuleAttribute& right) {
     const auto no_nodes = [](const Node&, const Node&) { return false; };
+    const std::size_t members = left.members == nullptr ? 0 : left.members->size();
     bool same = left.constructor == right.constructor && left.args.size() == right.args.size() &&
-                left.kwargs.size() == right.kwargs.size();
+                left.kwargs.size() == right.kwargs.size() &&
+                left.is_training == right.is_training && left.dtype == right.dtype &&
+                members == (right.members == nullptr ? 0 : right.members->size());
+    for (std::size_t i = 0; same && i < members; ++i) {
+      same = (*left.members)[i].name == (*right.members)[i].name &&
+             is_same((*left.members)[i].module, (*right.members)[i].module);
+    }
     for (std::size_t i = 0; same && i < left.args.size(); ++i) {
       same = equal(left.args[i], right.args[i], no_nodes);
     }
@@ -62,7 +72,7 @@ struct AttributeDifference {
       same = left.kwargs[i].name == right.kwargs[i].name &&
              equal(left.kwargs[i].value, right.kwargs[i].value, no_nodes);
     }
-    return same ? "" : "module attribute '" + name + "' differs";
+    return same;
   }
   std::string operator()(const MissingSubgraph& left, const MissingSubgraph& right) const {
     return left.text == right.text ? "" : "attribute '" + name + "' differs";

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -86,25 +87,41 @@ class Node {
 
 /// How a tensor attribute gets its value.
 struct TensorAttribute {
-  enum class Fill { values, randn, zeros };
+  enum class Fill { values, randn, zeros, constant, uniform };
   TensorMeta meta;
   Fill fill = Fill::zeros;
   bool is_parameter = false;
   /// For `Fill::values`: the elements as written (a number, or nested lists of numbers).
   Argument values;
+  /// For `Fill::uniform` the bounds; for `Fill::constant` the value is `low`.
+  double low = 0;
+  double high = 1;
 };
 
 /// A module given by its constructor, e.g. `Linear(in_features=10, out_features=10)`.
+/// graph/inline_modules.h replaces calls of those it knows by the functions they call.
 struct ModuleAttribute {
   std::string constructor;
   std::vector<Argument> args;
   std::vector<NamedArgument> kwargs;
+  bool is_training = true;
+  std::optional<c10::ScalarType> dtype = {};  ///< Of its parameters, if not the default.
+  /// The modules it is made of: `Sequential(Linear(2, 3), ReLU())` has "0" and "1".
+  std::shared_ptr<const std::vector<struct ModuleMember>> members = nullptr;
 };
 
-/// A subgraph whose body the writer of the file left out (stock PyTorch prints `<lambda>()`).
+struct ModuleMember {
+  std::string name;
+  ModuleAttribute module;
+};
+
+/// What the writer of the file left out: a subgraph's body (stock PyTorch prints `<lambda>()`), or
+/// the whole attribute (`kMissingAttribute`).
 struct MissingSubgraph {
   std::string text;
 };
+inline constexpr const char* kMissingAttribute = "<missing>()";
+
 
 /// A named attribute of the graph's module. A subgraph is shared by all copies of the graph:
 /// whoever changes one changes a copy of it, and puts that in its place.

@@ -1,9 +1,12 @@
 #include "graph/module_syntax.h"
 
+#include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 
 #include "graph/parse.h"
+#include "graph/tensor_syntax.h"
 
 namespace assay::graph {
 
@@ -31,147 +34,209 @@ std::string callee(const Expression& expression) {
                                        : std::string();
 }
 
-std::vector<SizeExpr> sizes_from(const Source& source, const Expression& expression) {
-  const Argument value = constant_from_syntax(source, expression);
-  std::vector<SizeExpr> sizes;
-  for (const Argument& item : value.items()) {
-    const auto* size = item.get_if<std::int64_t>();
-    if (size == nullptr || *size < 0) throw error(source, expression, "expected a list of sizes");
-    sizes.emplace_back(*size);
+bool is_method_call(const Expression& expression) {
+  return expression.kind == Kind::call && expression.children[0]->kind == Kind::attribute &&
+         expression.children[0]->children[0]->kind == Kind::call;
+}
+
+// ---- methods behind a module: .cuda(), .eval(), .half() ----
+
+void convert_module(ModuleAttribute& module, std::optional<c10::ScalarType> dtype,
+                    std::optional<bool> is_training) {
+  if (dtype) module.dtype = *dtype;
+  if (is_training) module.is_training = *is_training;
+  if (module.members == nullptr) return;
+  auto members = *module.members;
+  for (ModuleMember& member : members) convert_module(member.module, dtype, is_training);
+  module.members = std::make_shared<const std::vector<ModuleMember>>(std::move(members));
+}
+
+// What one call behind a module does; false if Assay does not know it.
+bool read_module_method(const Source& source, const Expression& call,
+                        std::optional<c10::ScalarType>& dtype, std::optional<bool>& is_training) {
+  constexpr std::array<std::string_view, 3> kNoChange = {"requires_grad_", "share_memory",
+                                                         "to_empty"};
+  const std::string_view method = call.children[0]->text;
+  if (method == "eval") {
+    is_training = false;
+  } else if (method == "train") {
+    is_training = call.children.size() < 2 || call.children[1]->magnitude != 0;
+  } else if (const auto found = dtype_of_conversion(call)) {
+    dtype = found;
+  } else if (std::ranges::find(kNoChange, method) == kNoChange.end() &&
+             keyword(call, "memory_format") == nullptr && !only_moves(source, call)) {
+    return false;
   }
-  return sizes;
+  return true;
 }
 
-c10::ScalarType dtype_from(const Source& source, const Expression& call, c10::ScalarType fallback) {
-  const Expression* given = keyword(call, "dtype");
-  if (given == nullptr) return fallback;
-  const Argument value = constant_from_syntax(source, *given);
-  if (const auto* dtype = value.get_if<c10::ScalarType>()) return *dtype;
-  throw error(source, *given, "expected a dtype such as torch.float32");
-}
+// ---- constructors ----
 
-c10::Device device_from(const Source& source, const Expression& expression) {
-  const Argument value = constant_from_syntax(source, expression);
-  if (const auto* device = value.get_if<c10::Device>()) return *device;
-  try {
-    if (const auto* name = value.get_if<std::string>()) return c10::Device(*name);
-  } catch (const c10::Error&) {
-    throw error(source, expression, "not a device PyTorch knows");
+ModuleAttribute module_from(const Source& source, const Expression& expression);
+
+// `mode=max`: repr() prints some strings without quotes.
+Argument module_argument(const Source& source, const Expression& expression) {
+  if (expression.kind == Kind::name && expression.text != "inf" && expression.text != "nan") {
+    return std::string(expression.text);
   }
-  throw error(source, expression, "expected a device");
+  return constant_from_syntax(source, expression);
 }
 
-// The dtype torch.tensor() would infer.
-c10::ScalarType inferred_dtype(const Argument& values) {
-  if (values.get_if<bool>() != nullptr) return c10::ScalarType::Bool;
-  if (values.get_if<double>() != nullptr) return c10::ScalarType::Float;
-  if (values.get_if<std::complex<double>>() != nullptr) return c10::ScalarType::ComplexFloat;
-  const auto& items = values.items();
-  if (items.empty() && values.get_if<std::int64_t>() == nullptr) return c10::ScalarType::Float;
-  auto dtype = items.empty() ? c10::ScalarType::Long : c10::ScalarType::Bool;
-  for (const Argument& item : items) dtype = c10::promoteTypes(dtype, inferred_dtype(item));
-  return dtype;
-}
-
-// Sizes of nested lists; every list of one level must be equally long.
-std::vector<SizeExpr> shape_of(const Source& source, const Expression& at, const Argument& values) {
-  if (values.get_if<List>() == nullptr && values.get_if<Tuple>() == nullptr) return {};
-  const auto& items = values.items();
-  std::vector<SizeExpr> inner;
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    auto shape = shape_of(source, at, items[i]);
-    if (i > 0 && !(shape == inner)) throw error(source, at, "the lists differ in length");
-    inner = std::move(shape);
-  }
-  inner.insert(inner.begin(), SizeExpr(static_cast<std::int64_t>(items.size())));
-  return inner;
-}
-
-std::optional<TensorAttribute> tensor_from(const Source& source, const Expression& expression) {
-  // `torch.randn(...).to("cuda:0")`, `....cuda()`
-  if (expression.kind == Kind::call && expression.children[0]->kind == Kind::attribute &&
-      expression.children[0]->children[0]->kind == Kind::call) {
-    auto tensor = tensor_from(source, *expression.children[0]->children[0]);
-    const std::string_view method = expression.children[0]->text;
-    if (!tensor || (method != "to" && method != "cuda" && method != "cpu")) return std::nullopt;
-    if (method == "cuda") tensor->meta.device = c10::Device(c10::DeviceType::CUDA);
-    if (method == "to" && expression.children.size() == 2 &&
-        expression.children[1]->kind == Kind::string) {
-      tensor->meta.device = device_from(source, *expression.children[1]);
-    }
-    return tensor;
-  }
+bool is_module(const Expression& expression) {
+  if (expression.kind != Kind::call) return false;
+  if (is_method_call(expression)) return true;
   const std::string name = callee(expression);
-  const bool has_argument = expression.kind == Kind::call && expression.children.size() > 1;
-  TensorAttribute made;
-  if ((name == "torch.randn" || name == "torch.zeros") && has_argument) {
-    made.fill = name == "torch.randn" ? TensorAttribute::Fill::randn : TensorAttribute::Fill::zeros;
-    made.meta.sizes = sizes_from(source, *expression.children[1]);
-    made.meta.dtype = dtype_from(source, expression, c10::ScalarType::Float);
-  } else if (name == "torch.randint" && keyword(expression, "size") != nullptr) {
-    // Stock PyTorch writes randint(1, ...), which can only give zeros.
-    made.fill = TensorAttribute::Fill::zeros;
-    made.meta.sizes = sizes_from(source, *keyword(expression, "size"));
-    made.meta.dtype = dtype_from(source, expression, c10::ScalarType::Long);
-  } else if ((name == "tensor" || name == "torch.tensor") && has_argument) {
-    made.fill = TensorAttribute::Fill::values;
-    made.values = constant_from_syntax(source, *expression.children[1]);
-    made.meta.sizes = shape_of(source, *expression.children[1], made.values);
-    made.meta.dtype = dtype_from(source, expression, inferred_dtype(made.values));
-    if (const Expression* size = keyword(expression, "size")) {  // an empty tensor's repr
-      made.fill = TensorAttribute::Fill::zeros;
-      made.meta.sizes = sizes_from(source, *size);
-    }
-  } else {
-    return std::nullopt;
-  }
-  made.meta.strides = contiguous_strides(made.meta.sizes);
-  if (const Expression* device = keyword(expression, "device")) {
-    made.meta.device = device_from(source, *device);
-  }
-  return made;
+  return !name.empty() && name != "device" && name != "torch.device" && name != "torch.Size" &&
+         name != "slice" && name != "complex" && name != "float" && name != "int";
 }
 
-ModuleAttribute module_from(const Source& source, const Expression& call) {
+void add_members(const Source& source, const Expression& call, ModuleAttribute& made) {
+  std::vector<ModuleMember> members;
+  const auto add = [&](std::string name, const Expression& value) {
+    members.push_back({std::move(name), module_from(source, value)});
+  };
+  for (const Expression* argument : call.children.subspan(1)) {
+    if (is_module(*argument)) {
+      add(std::to_string(members.size()), *argument);
+    } else if (argument->kind == Kind::list || argument->kind == Kind::tuple) {
+      for (const Expression* item : argument->children) {
+        if (is_module(*item)) add(std::to_string(members.size()), *item);
+      }
+    } else if (argument->kind == Kind::dict) {
+      for (std::size_t i = 0; i + 1 < argument->children.size(); i += 2) {
+        const Expression& key = *argument->children[i];
+        if (key.kind == Kind::string) add(std::string(key.value), *argument->children[i + 1]);
+      }
+    }
+  }
+  for (const auto& candidate : call.keywords) {
+    if (is_module(*candidate.value)) add(std::string(candidate.name), *candidate.value);
+  }
+  if (!members.empty()) {
+    made.members = std::make_shared<const std::vector<ModuleMember>>(std::move(members));
+  }
+}
+
+bool holds_modules(const Expression& argument) {
+  if (is_module(argument)) return true;
+  if (argument.kind != Kind::list && argument.kind != Kind::tuple && argument.kind != Kind::dict) {
+    return false;
+  }
+  return std::ranges::any_of(argument.children,
+                             [](const Expression* item) { return is_module(*item); });
+}
+
+ModuleAttribute constructed(const Source& source, const Expression& call) {
   ModuleAttribute made;
   made.constructor = callee(call);
-  for (std::size_t i = 1; i < call.children.size(); ++i) {
-    made.args.push_back(constant_from_syntax(source, *call.children[i]));
+  if (made.constructor.empty()) {
+    throw error(source, call, "not an attribute Assay can make without running Python",
+                "expected a module's constructor or a tensor");
+  }
+  for (const Expression* argument : call.children.subspan(1)) {
+    if (!holds_modules(*argument)) made.args.push_back(module_argument(source, *argument));
   }
   for (const auto& candidate : call.keywords) {
     if (candidate.name.empty()) throw error(source, *candidate.value, "unexpected '**'");
-    made.kwargs.push_back(
-        {std::string(candidate.name), constant_from_syntax(source, *candidate.value)});
+    if (is_module(*candidate.value)) continue;
+    made.kwargs.push_back({std::string(candidate.name), module_argument(source, *candidate.value)});
   }
+  add_members(source, call, made);
   return made;
 }
 
-std::optional<Attribute> registered_buffer(const Source& source, const Expression& call) {
-  if (callee(call) != "self.register_buffer") return std::nullopt;
-  if (call.children.size() < 3 || call.children[1]->kind != Kind::string) {
-    throw error(source, call, "expected register_buffer('name', tensor)");
+ModuleAttribute module_from(const Source& source, const Expression& expression) {
+  if (expression.kind != Kind::call) {
+    throw error(source, expression, "expected a module's constructor");
   }
-  auto tensor = tensor_from(source, *call.children[2]);
-  if (!tensor) {
-    throw error(source, *call.children[2], "not a tensor Assay can make without running Python",
-                "expected torch.randn([...]), torch.zeros([...]) or tensor([...])");
+  if (!is_method_call(expression)) return constructed(source, expression);
+  ModuleAttribute made = module_from(source, *expression.children[0]->children[0]);
+  std::optional<c10::ScalarType> dtype;
+  std::optional<bool> is_training;
+  if (!read_module_method(source, expression, dtype, is_training)) {
+    throw error(source, expression, "a method of a module that Assay cannot apply without Python");
   }
-  return Attribute{std::string(call.children[1]->value), std::move(*tensor)};
+  convert_module(made, dtype, is_training);
+  return made;
 }
 
-bool is_super_call(const Expression& expression) {
-  return expression.kind == Kind::call && expression.children[0]->kind == Kind::attribute &&
-         expression.children[0]->text == "__init__";
+// ---- parameters and buffers ----
+
+bool is_parameter_name(std::string_view name) {
+  return name == "torch.nn.Parameter" || name == "nn.Parameter" || name == "Parameter" ||
+         name == "torch.nn.parameter.Parameter";
+}
+
+std::optional<TensorAttribute> parameter_from(const Source& source, const Expression& value) {
+  if (is_method_call(value)) {  // `Parameter(...).cuda()`
+    auto inner = parameter_from(source, *value.children[0]->children[0]);
+    if (!inner) return std::nullopt;
+    if (const auto dtype = dtype_of_conversion(value)) {
+      inner->meta.dtype = *dtype;
+    } else if (!only_moves(source, value)) {
+      return std::nullopt;
+    }
+    return inner;
+  }
+  if (!is_parameter_name(callee(value)) || value.children.size() < 2) return std::nullopt;
+  auto tensor = tensor_from_syntax(source, *value.children[1]);
+  if (!tensor) {
+    throw error(source, *value.children[1], "not a tensor Assay can make without running Python",
+                "expected torch.randn([...]), torch.zeros([...]) or tensor([...])");
+  }
+  const Expression* flag =
+      value.children.size() > 2 ? value.children[2] : keyword(value, "requires_grad");
+  tensor->is_parameter = true;
+  tensor->meta.requires_grad =
+      flag == nullptr ? c10::isFloatingType(tensor->meta.dtype) : flag->magnitude != 0;
+  return tensor;
+}
+
+// register_buffer('name', tensor), register_parameter('name', Parameter(...)),
+// add_module('name', Linear(...)).
+std::optional<InitStatement> registration(const Source& source, const Expression& call) {
+  const std::string function = callee(call);
+  const bool is_buffer = function == "self.register_buffer";
+  const bool is_parameter = function == "self.register_parameter";
+  if (!is_buffer && !is_parameter && function != "self.add_module" &&
+      function != "self.register_module") {
+    return std::nullopt;
+  }
+  const Expression* value = call.children.size() > 2 ? call.children[2] : keyword(call, "tensor");
+  if (call.children.size() < 2 || call.children[1]->kind != Kind::string || value == nullptr) {
+    throw error(source, call, "expected " + function.substr(5) + "('name', value)");
+  }
+  const std::string name(call.children[1]->value);
+  if (value->kind == Kind::none) return NamedArgument{name, Argument()};
+  if (is_parameter) {
+    if (auto tensor = parameter_from(source, *value)) return Attribute{name, std::move(*tensor)};
+  }
+  if (is_buffer || is_parameter) {
+    auto tensor = tensor_from_syntax(source, *value);
+    if (!tensor) {
+      throw error(source, *value, "not a tensor Assay can make without running Python",
+                  "expected torch.randn([...]), torch.zeros([...]) or tensor([...])");
+    }
+    return Attribute{name, std::move(*tensor)};
+  }
+  return Attribute{name, module_from(source, *value)};
+}
+
+bool is_ignored(const Statement& statement) {
+  if (statement.kind == Statement::Kind::pass) return true;
+  if (statement.kind != Statement::Kind::expression) return false;
+  const Expression& value = *statement.value;
+  if (value.kind == Kind::string || value.kind == Kind::ellipsis) return true;
+  return value.kind == Kind::call && value.children[0]->kind == Kind::attribute &&
+         (value.children[0]->text == "__init__" || callee(value) == "torch.manual_seed");
 }
 
 }  // namespace
 
-std::optional<Attribute> attribute_from_syntax(const Source& source, const Statement& statement) {
-  if (statement.kind == Statement::Kind::pass) return std::nullopt;
+InitStatement init_statement_from_syntax(const Source& source, const Statement& statement) {
+  if (is_ignored(statement)) return {};
   if (statement.kind == Statement::Kind::expression) {
-    const Expression& value = *statement.value;
-    if (is_super_call(value) || value.kind == Kind::string) return std::nullopt;
-    if (auto buffer = registered_buffer(source, value)) return buffer;
+    if (auto found = registration(source, *statement.value)) return std::move(*found);
   }
   const bool sets_attribute = statement.kind == Statement::Kind::assign &&
                               statement.targets.size() == 1 &&
@@ -187,22 +252,31 @@ std::optional<Attribute> attribute_from_syntax(const Source& source, const State
   if (value.kind == Kind::missing) {
     return Attribute{name, MissingSubgraph{std::string(value.text)}};
   }
-  const std::string constructor = callee(value);
-  if ((constructor == "torch.nn.Parameter" || constructor == "Parameter") &&
-      value.children.size() > 1) {
-    if (auto tensor = tensor_from(source, *value.children[1])) {
-      const Expression* requires_grad = keyword(value, "requires_grad");
-      tensor->is_parameter = true;
-      tensor->meta.requires_grad = requires_grad == nullptr || requires_grad->magnitude != 0;
-      return Attribute{name, std::move(*tensor)};
+  if (auto tensor = parameter_from(source, value)) return Attribute{name, std::move(*tensor)};
+  if (auto tensor = tensor_from_syntax(source, value)) return Attribute{name, std::move(*tensor)};
+  if (is_module(value)) return Attribute{name, module_from(source, value)};
+  try {
+    return NamedArgument{name, constant_from_syntax(source, value)};
+  } catch (const UserError&) {
+    throw error(source, value, "not an attribute Assay can make without running Python",
+                "expected a module's constructor, a tensor or a constant");
+  }
+}
+
+void apply_module_methods(const Source& source, const Expression& expression, Graph& graph) {
+  if (!is_method_call(expression)) return;
+  apply_module_methods(source, *expression.children[0]->children[0], graph);
+  std::optional<c10::ScalarType> dtype;
+  std::optional<bool> is_training;
+  if (!read_module_method(source, expression, dtype, is_training)) return;
+  for (Attribute& attribute : graph.attributes()) {
+    if (auto* module = std::get_if<ModuleAttribute>(&attribute.value)) {
+      convert_module(*module, dtype, is_training);
+    } else if (auto* tensor = std::get_if<TensorAttribute>(&attribute.value);
+               tensor != nullptr && dtype && c10::isFloatingType(tensor->meta.dtype)) {
+      tensor->meta.dtype = *dtype;
     }
   }
-  if (auto tensor = tensor_from(source, value)) return Attribute{name, std::move(*tensor)};
-  if (constructor.empty()) {
-    throw error(source, value, "not an attribute Assay can make without running Python",
-                "expected a module's constructor or a tensor");
-  }
-  return Attribute{name, module_from(source, value)};
 }
 
 }  // namespace assay::graph

@@ -1,18 +1,13 @@
 #include "graph/parse.h"
 
-#include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
-#include <span>
-#include <unordered_map>
+#include <utility>
 
 #include "assay/error.h"
-#include "graph/annotation.h"
-#include "graph/constant_syntax.h"
+#include "graph/forward_syntax.h"
+#include "graph/module_constants.h"
 #include "graph/module_syntax.h"
-#include "graph/python_operators.h"
-#include "graph/stack_comments.h"
 
 namespace assay::graph {
 
@@ -22,411 +17,6 @@ using python::Expression;
 using python::Source;
 using python::Statement;
 using Kind = Expression::Kind;
-using Form = PythonOperator::Form;
-
-// FX prints the standard library's module by its private name.
-std::string canonical_function(std::string name) {
-  constexpr std::string_view kPrivate = "_operator.";
-  if (name.starts_with(kPrivate)) return "operator." + name.substr(kPrivate.size());
-  return name;
-}
-
-// Builds the graph of one class's forward().
-class ForwardReader {
- public:
-  ForwardReader(const Source& source, const std::vector<python::Comment>& comments, Graph& graph)
-      : source_(source), comments_(comments), graph_(graph) {}
-
-  void read(const Statement& forward) {
-    comments_.start_at(forward.offset);
-    comments_.advance_to(forward.body.empty() ? forward.end : forward.body[0].offset);
-    graph_.symbols() = comments_.symbols;
-    parameters(forward);
-    for (std::size_t i = 0; i < forward.body.size(); ++i) {
-      const Statement& current = forward.body[i];
-      if (graph_.output() != nullptr) {
-        throw error(current, "unexpected statement after the return");
-      }
-      comments_.advance_to(current.offset);
-      statement_offset_ = current.offset;
-      const Statement* next = i + 1 < forward.body.size() ? &forward.body[i + 1] : nullptr;
-      if (is_in_place(current)) {
-        if (in_place(current, next)) ++i;
-      } else {
-        statement(current);
-      }
-    }
-    if (graph_.output() == nullptr) {
-      throw source_.error(forward.end, 1, "forward() has no return statement",
-                          "the file looks cut off: expected 'return (...)'");
-    }
-  }
-
- private:
-  UserError error(const Expression& at, const std::string& message,
-                  const std::string& hint = {}) const {
-    return source_.error(at.offset, at.end - at.offset, message, hint);
-  }
-  UserError error(const Statement& at, const std::string& message,
-                  const std::string& hint = {}) const {
-    return source_.error(at.offset, at.end - at.offset, message, hint);
-  }
-
-  void parameters(const Statement& forward) {
-    if (forward.parameters.empty() || forward.parameters[0].name != "self") {
-      throw source_.error(forward.offset, 3, "expected 'self' as the first parameter of forward()");
-    }
-    for (std::size_t i = 1; i < forward.parameters.size(); ++i) {
-      const Statement::Parameter& parameter = forward.parameters[i];
-      if (values_.contains(parameter.name)) {
-        throw source_.error(parameter.offset, parameter.name.size(),
-                            "duplicate parameter '" + std::string(parameter.name) + "'");
-      }
-      Node& node = graph_.placeholder(parameter.name, std::string(parameter.name));
-      annotate(node, parameter.annotation);
-      if (is_tangent(parameter.name)) node.meta.role = InputRole::tangent;
-      if (parameter.default_value != nullptr) {
-        node.set_arguments({constant_from_syntax(source_, *parameter.default_value)});
-      }
-      values_[parameter.name] = &node;
-    }
-  }
-
-  bool is_tangent(std::string_view parameter) const {
-    if (!comments_.tangents) return is_tangent_name(parameter);
-    return std::ranges::find(*comments_.tangents, parameter) != comments_.tangents->end();
-  }
-
-  static void annotate(Node& node, const Expression* annotation) {
-    if (annotation == nullptr || annotation->kind != Kind::string) return;
-    if (auto value = parse_annotation(annotation->value)) node.meta.value = std::move(*value);
-  }
-
-  void statement(const Statement& current) {
-    switch (current.kind) {
-      case Statement::Kind::assign:
-        assignment(current);
-        return;
-      case Statement::Kind::returns:
-        if (current.value == nullptr) {
-          graph_.set_output(Argument());
-        } else {
-          graph_.set_output(read_value(*current.value));
-        }
-        graph_.output()->meta.stack = comments_.stack;
-        graph_.output()->meta.provenance = comments_.provenance;
-        return;
-      case Statement::Kind::expression:
-        if (current.value->kind == Kind::string) return;  // a docstring
-        if (current.value->kind == Kind::call) {
-          make_node(*current.value, {});
-          return;
-        }
-        break;
-      case Statement::Kind::pass:
-        return;
-      default:
-        break;
-    }
-    throw error(current, "a graph's forward() cannot contain this statement",
-                "expected 'name = call(...)' or 'return (...)'");
-  }
-
-  static bool is_in_place(const Statement& statement) {
-    return statement.kind == Statement::Kind::augmented ||
-           (statement.kind == Statement::Kind::assign && statement.targets.size() == 1 &&
-            statement.targets[0]->kind == Kind::subscript);
-  }
-
-  // `x += y;  iadd = x` and `x[i] = y;  setitem = x`: one node whose name the second statement
-  // gives, if there is one. True if there is.
-  bool in_place(const Statement& current, const Statement* next) {
-    std::vector<Argument> args;
-    std::string function;
-    if (current.kind == Statement::Kind::augmented) {
-      const PythonOperator* found = operator_of_symbol(current.operation, Form::in_place);
-      if (found == nullptr) throw error(current, "unknown in-place operator");
-      function = found->function;
-      args = {read_value(*current.targets[0]), read_value(*current.value)};
-    } else {
-      const Expression& target = *current.targets[0];
-      function = "operator.setitem";
-      args = {read_value(*target.children[0]), read_value(*target.children[1]),
-              read_value(*current.value)};
-    }
-    Node* object = args[0].node();
-    if (object == nullptr) throw error(current, "expected a tensor on the left");
-    std::string_view name;
-    const bool names_result =
-        next != nullptr && next->kind == Statement::Kind::assign && next->targets.size() == 1 &&
-        next->targets[0]->kind == Kind::name && next->value->kind == Kind::name &&
-        values_.contains(next->value->text) && values_.at(next->value->text) == object;
-    if (names_result) name = next->targets[0]->text;
-    Node& node = call_function(function, std::move(args), {}, name);
-    if (names_result) {
-      annotate(node, next->annotation);
-      values_[name] = &node;
-    } else if (current.targets[0]->kind == Kind::name) {
-      values_[current.targets[0]->text] = &node;
-    }
-    return names_result;
-  }
-
-  void assignment(const Statement& current) {
-    if (current.value->kind == Kind::none && current.annotation == nullptr) {
-      release(current);
-      return;
-    }
-    if (current.targets.size() != 1) throw error(current, "expected a single name before '='");
-    const Expression& target = *current.targets[0];
-    if (target.kind == Kind::tuple) {
-      unpack(target, *current.value);
-      return;
-    }
-    if (target.kind != Kind::name) throw error(target, "expected a name before '='");
-    if (current.value->kind == Kind::name) {
-      alias(target, *current.value);
-      return;
-    }
-    Argument value = make_value(*current.value, target.text);
-    Node* node = value.node();
-    if (node == nullptr)
-      throw error(*current.value, "expected a call, an attribute or an operator");
-    annotate(*node, current.annotation);
-    values_[target.text] = node;
-  }
-
-  // `x = y = None` after their last use.
-  void release(const Statement& current) {
-    for (const Expression* target : current.targets) {
-      if (target->kind != Kind::name) throw error(*target, "expected a name before '= None'");
-      look_up(*target);
-    }
-  }
-
-  // `l_x_ = L_x_` gives a parameter the name its node has in FX.
-  void alias(const Expression& target, const Expression& value) {
-    Node& node = look_up(value);
-    if (node.op() == Op::placeholder && node.name() == node.target().name() &&
-        graph_.find(target.text) == nullptr) {
-      graph_.rename(node, target.text);
-    }
-    values_[target.text] = &node;
-  }
-
-  void unpack(const Expression& targets, const Expression& value) {
-    Argument tuple = make_value(value, {});
-    for (std::size_t i = 0; i < targets.children.size(); ++i) {
-      const Expression& target = *targets.children[i];
-      if (target.kind != Kind::name) throw error(target, "expected a name");
-      Node& item =
-          call_function("operator.getitem", {tuple, static_cast<std::int64_t>(i)}, {}, target.text);
-      values_[target.text] = &item;
-    }
-  }
-
-  Node& look_up(const Expression& name) {
-    auto found = values_.find(name.text);
-    if (found == values_.end()) {
-      throw error(name, "'" + std::string(name.text) + "' is not defined",
-                  "a graph can only use its parameters and the values computed above");
-    }
-    return *found->second;
-  }
-
-  void finish(Node& node) {
-    node.meta.text_offset = statement_offset_;
-    node.meta.stack = comments_.stack;
-    node.meta.provenance = comments_.provenance;
-  }
-
-  Node& call_function(std::string function, std::vector<Argument> args,
-                      std::vector<NamedArgument> kwargs, std::string_view name) {
-    Node& node = graph_.call_function(Target(function), std::move(args), std::move(kwargs), name);
-    finish(node);
-    return node;
-  }
-
-  // ---- expressions ----
-
-  Argument read_value(const Expression& expression) { return make_value(expression, {}); }
-
-  // The argument an expression means; calls and operators in it become nodes. `name` is for the
-  // node of the outermost one.
-  Argument make_value(const Expression& expression, std::string_view name) {
-    if (expression.kind == Kind::name && values_.contains(expression.text)) {
-      return &look_up(expression);
-    }
-    if (!graph_.symbols().empty() && integer_kind(expression) == Integer::size) {
-      if (auto size = size_from_syntax(expression)) return std::move(*size);
-    }
-    const SyntaxReader read_item = [this](const Expression& item) { return read_value(item); };
-    const bool is_local = values_.contains(root_name(expression));
-    if (!is_local || expression.kind != Kind::attribute) {
-      if (auto literal = literal_from_syntax(source_, expression, read_item)) {
-        return std::move(*literal);
-      }
-    }
-    if (expression.kind == Kind::attribute && !is_local) {
-      const std::string dotted = python::dotted_name(expression);
-      if (!dotted.empty() && root_name(expression) != "self") return QualifiedName{dotted};
-    }
-    return make_node(expression, name);
-  }
-
-  enum class Integer { no, number, size };
-
-  // Whether an expression is made of numbers, or also of size symbols of the graph; values of the
-  // graph are neither.
-  Integer integer_kind(const Expression& expression) const {
-    std::span<const Expression* const> operands = expression.children;
-    switch (expression.kind) {
-      case Kind::integer:
-        return Integer::number;
-      case Kind::name:
-        return graph_.symbols().contains(expression.text) && !values_.contains(expression.text)
-                   ? Integer::size
-                   : Integer::no;
-      case Kind::unary:
-      case Kind::binary:
-        break;
-      case Kind::call:
-        operands = operands.subspan(1);
-        break;
-      default:
-        return Integer::no;
-    }
-    Integer result = Integer::number;
-    for (const Expression* operand : operands) {
-      const Integer kind = integer_kind(*operand);
-      if (kind == Integer::no) return kind;
-      result = std::max(result, kind);
-    }
-    return result;
-  }
-
-  static std::string_view root_name(const Expression& expression) {
-    const Expression* current = &expression;
-    while (current->kind == Kind::attribute) current = current->children[0];
-    return current->kind == Kind::name ? current->text : std::string_view();
-  }
-
-  Argument make_node(const Expression& expression, std::string_view name) {
-    switch (expression.kind) {
-      case Kind::name:
-        return &look_up(expression);
-      case Kind::attribute:
-        return attribute(expression, name);
-      case Kind::call:
-        return call(expression, name);
-      case Kind::subscript:
-        return &call_function(
-            "operator.getitem",
-            {read_value(*expression.children[0]), read_value(*expression.children[1])}, {}, name);
-      case Kind::unary:
-        return operation(expression, Form::unary, name);
-      case Kind::binary:
-        return operation(expression, Form::binary, name);
-      case Kind::compare:
-        return operation(expression, Form::compare, name);
-      default:
-        break;
-    }
-    std::string what(expression.kind == Kind::opaque ? expression.text : "this expression");
-    throw error(expression, "a graph cannot contain " + what,
-                "expected a call, an operator, an attribute or a constant");
-  }
-
-  Argument operation(const Expression& expression, Form form, std::string_view name) {
-    const PythonOperator* found = operator_of_symbol(expression.text, form);
-    if (found == nullptr) {
-      throw error(expression, "a graph cannot contain '" + std::string(expression.text) + "'");
-    }
-    std::vector<Argument> args;
-    for (const Expression* child : expression.children) args.push_back(read_value(*child));
-    return &call_function(std::string(found->function), std::move(args), {}, name);
-  }
-
-  // `self.a.b`, also spelt with getattr(self, "0"); nothing if it is not a path from self.
-  std::optional<std::string> attribute_path(const Expression& expression) const {
-    if (expression.kind == Kind::name && expression.text == "self") return "";
-    std::optional<std::string> base;
-    std::string last;
-    if (expression.kind == Kind::attribute) {
-      base = attribute_path(*expression.children[0]);
-      last = expression.text;
-    } else if (expression.kind == Kind::call && expression.children.size() == 3 &&
-               expression.children[0]->kind == Kind::name &&
-               expression.children[0]->text == "getattr" &&
-               expression.children[2]->kind == Kind::string) {
-      base = attribute_path(*expression.children[1]);
-      last = std::string(expression.children[2]->value);
-    }
-    if (!base) return std::nullopt;
-    return base->empty() ? last : *base + "." + last;
-  }
-
-  Node& get_attr(const Expression& expression, std::string path, std::string_view name) {
-    if (graph_.attribute(path) == nullptr) {
-      throw error(expression, "the module has no attribute '" + path + "'",
-                  "expected it to be set in __init__");
-    }
-    Node& node = graph_.get_attr(std::move(path), name);
-    finish(node);
-    return node;
-  }
-
-  Argument attribute(const Expression& expression, std::string_view name) {
-    if (auto path = attribute_path(expression)) return &get_attr(expression, *path, name);
-    return &call_function(
-        "getattr", {read_value(*expression.children[0]), std::string(expression.text)}, {}, name);
-  }
-
-  Argument call(const Expression& expression, std::string_view name) {
-    if (auto path = attribute_path(expression)) return &get_attr(expression, *path, name);
-    const Expression& callee = *expression.children[0];
-    std::vector<Argument> args;
-    std::vector<NamedArgument> kwargs;
-    const auto read_arguments = [&] {
-      for (std::size_t i = 1; i < expression.children.size(); ++i) {
-        args.push_back(read_value(*expression.children[i]));
-      }
-      for (const auto& keyword : expression.keywords) {
-        if (keyword.name.empty()) throw error(*keyword.value, "a graph cannot contain **");
-        kwargs.push_back({std::string(keyword.name), read_value(*keyword.value)});
-      }
-    };
-    if (auto path = attribute_path(callee)) {
-      if (graph_.attribute(*path) == nullptr) {
-        throw error(callee, "the module has no attribute '" + *path + "'");
-      }
-      read_arguments();
-      Node& node = graph_.call_module(*path, std::move(args), std::move(kwargs), name);
-      finish(node);
-      return &node;
-    }
-    const std::string dotted = python::dotted_name(callee);
-    const bool is_method =
-        callee.kind == Kind::attribute && (dotted.empty() || values_.contains(root_name(callee)));
-    if (is_method) {
-      args.push_back(read_value(*callee.children[0]));
-      read_arguments();
-      Node& node =
-          graph_.call_method(std::string(callee.text), std::move(args), std::move(kwargs), name);
-      finish(node);
-      return &node;
-    }
-    if (dotted.empty()) throw error(callee, "expected the name of a function");
-    read_arguments();
-    return &call_function(canonical_function(dotted), std::move(args), std::move(kwargs), name);
-  }
-
-  const Source& source_;
-  StackComments comments_;
-  Graph& graph_;
-  std::unordered_map<std::string_view, Node*> values_;  // keys view the source
-  std::size_t statement_offset_ = 0;
-};
 
 // Finds the classes of a file and reads them as graphs.
 class ModuleReader {
@@ -438,26 +28,56 @@ class ModuleReader {
     for (const Statement& statement : module_.statements) {
       if (statement.kind == Statement::Kind::class_def) classes_[statement.name] = &statement;
     }
-    return read_class(main_class());
+    constants_ = module_constants(source_, module_);
+    const Statement& definition = main_class();
+    auto graph = definition.kind == Statement::Kind::function ? read_function(definition)
+                                                              : read_class(definition);
+    if (construction_ != nullptr) apply_module_methods(source_, *construction_, *graph);
+    return graph;
   }
 
  private:
-  const Statement& main_class() const {
+  // The class that `expression` makes an object of, also inside other calls:
+  // `make_fx(Repro().cuda(), tracing_mode='real')(*args)`.
+  const Statement* constructed_class(const Expression& expression) {
+    if (expression.kind == Kind::attribute) return constructed_class(*expression.children[0]);
+    if (expression.kind != Kind::call) return nullptr;
+    const auto found = classes_.find(python::dotted_name(*expression.children[0]));
+    if (found != classes_.end() && find_forward(*found->second) != nullptr) return found->second;
+    for (const Expression* child : expression.children) {
+      if (const Statement* inner = constructed_class(*child)) {
+        if (construction_ == nullptr) construction_ = child;
+        return inner;
+      }
+    }
+    return nullptr;
+  }
+
+  const Statement& main_class() {
     const Statement* last = nullptr;
     for (const Statement& statement : module_.statements) {
       if (statement.kind == Statement::Kind::class_def && find_forward(statement) != nullptr) {
         last = &statement;
       }
+      if (statement.kind == Statement::Kind::function && statement.name == "forward" &&
+          last == nullptr) {
+        last = &statement;  // a graph's forward() without its class
+      }
       if (statement.kind != Statement::Kind::assign || statement.value->kind != Kind::call)
         continue;
       const Expression& target = *statement.targets[0];
-      auto found = classes_.find(python::dotted_name(*statement.value->children[0]));
-      if (target.kind == Kind::name && target.text == "mod" && found != classes_.end()) {
-        return *found->second;
+      if (target.kind != Kind::name || target.text != "mod") continue;
+      if (const Statement* found = constructed_class(*statement.value)) {
+        construction_ = statement.value;
+        return *found;
       }
     }
-    if (auto found = classes_.find("Repro"); found != classes_.end()) return *found->second;
+    if (auto found = classes_.find("Repro");
+        found != classes_.end() && find_forward(*found->second) != nullptr) {
+      return *found->second;
+    }
     if (last == nullptr) {
+      if (auto found = classes_.find("Repro"); found != classes_.end()) return *found->second;
       throw UserError(source_.file + ": no graph found",
                       "expected a class with a forward() method, as in stock PyTorch's repro.py");
     }
@@ -492,18 +112,31 @@ class ModuleReader {
             {std::string(statement.name), std::shared_ptr<const Graph>(read_class(statement))});
       }
     }
-    if (const Statement* constructor = find_method(definition, "__init__")) {
-      read_attributes(*constructor, *graph);
-    }
-    ForwardReader(source_, module_.comments, *graph).read(*forward);
+    ModuleConstants constants = constants_;
+    const Statement* constructor = find_method(definition, "__init__");
+    if (constructor != nullptr) read_attributes(*constructor, *graph, constants);
+    read_forward(source_, module_.comments, *forward,
+                 {std::move(constants), constructor != nullptr}, *graph);
     --nesting_;
     return graph;
   }
 
-  void read_attributes(const Statement& constructor, Graph& graph) {
+  // A forward() that stands alone, as debuggers print it.
+  std::unique_ptr<Graph> read_function(const Statement& forward) {
+    auto graph = std::make_unique<Graph>("Repro");
+    read_forward(source_, module_.comments, forward, {constants_, false}, *graph);
+    return graph;
+  }
+
+  void read_attributes(const Statement& constructor, Graph& graph, ModuleConstants& constants) {
     for (const Statement& statement : constructor.body) {
-      auto found = attribute_from_syntax(source_, statement);
-      if (!found) continue;
+      InitStatement read = init_statement_from_syntax(source_, statement);
+      if (auto* constant = std::get_if<NamedArgument>(&read)) {
+        constants.insert_or_assign("self." + constant->name, std::move(constant->value));
+        continue;
+      }
+      auto* found = std::get_if<Attribute>(&read);
+      if (found == nullptr) continue;
       if (const auto* module = std::get_if<ModuleAttribute>(&found->value)) {
         if (auto known = classes_.find(module->constructor); known != classes_.end()) {
           if (!used_classes_.insert(known->first).second) {
@@ -527,6 +160,8 @@ class ModuleReader {
   const python::Module& module_;
   std::map<std::string_view, const Statement*, std::less<>> classes_;
   std::set<std::string_view> used_classes_;  // as subgraphs: each once, so that reading is linear
+  ModuleConstants constants_;
+  const Expression* construction_ = nullptr;  // of the object that the file runs
   int nesting_ = 0;
 };
 

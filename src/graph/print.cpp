@@ -261,9 +261,22 @@ class GraphPrinter {
     out_ += "        self." + name + " = " + value.text + "\n";
   }
   void attribute_line(const std::string& name, const ModuleAttribute& value) {
-    out_ += "        self." + name + " = " + value.constructor;
-    append_arguments(out_, value.args, 0, value.kwargs);
-    out_ += "\n";
+    out_ += "        self." + name + " = " + module_text(value) + "\n";
+  }
+  // Members are written as repr() does: by name, so that gaps and repeats need no words.
+  static std::string module_text(const ModuleAttribute& value) {
+    std::string text = value.constructor;
+    append_arguments(text, value.args, 0, value.kwargs);
+    if (value.members != nullptr) {
+      text.pop_back();
+      for (const ModuleMember& member : *value.members) {
+        if (!text.ends_with('(')) text += " ";
+        text += "(" + member.name + "): " + module_text(member.module);
+      }
+      text += ")";
+    }
+    if (value.dtype) text += ".to(torch." + std::string(dtype_name(*value.dtype)) + ")";
+    return value.is_training ? text : text + ".eval()";
   }
   void attribute_line(const std::string& name, const TensorAttribute& value) {
     std::string tensor = tensor_text(value);
@@ -291,6 +304,16 @@ class GraphPrinter {
         return "torch.randn(" + sizes + dtype + device;
       case TensorAttribute::Fill::zeros:
         return "torch.zeros(" + sizes + dtype + device;
+      case TensorAttribute::Fill::constant:
+        return "torch.full(" + sizes + ", " + python::float_text(value.low) + dtype + device;
+      case TensorAttribute::Fill::uniform:
+        if (!c10::isFloatingType(value.meta.dtype)) {
+          return "torch.randint(" + std::to_string(static_cast<std::int64_t>(value.low)) + ", " +
+                 std::to_string(static_cast<std::int64_t>(value.high)) + ", " + sizes + dtype +
+                 device;
+        }
+        return "torch.empty(" + sizes + dtype + ".uniform_(" + python::float_text(value.low) +
+               ", " + python::float_text(value.high) + ")" + device;
     }
     throw InternalError("unknown fill of a tensor attribute");
   }

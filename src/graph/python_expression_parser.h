@@ -21,6 +21,8 @@ namespace assay::graph::python {
 
 // Bounds recursion in everything that later walks a tree.
 inline constexpr std::uint32_t kMaxDepth = 200;
+// Of the members that `(0-3): 4 x Linear(...)` stands for.
+inline constexpr std::uint32_t kMaxPrintedMembers = 1000;
 
 inline int binary_precedence(const Token& token) {
   if (token.kind != TokenKind::punctuation) return 0;
@@ -350,7 +352,7 @@ class ExpressionParser {
         made.children = children({base});
         made.text = expect_name("an attribute's name after '.'");
         base = finish(made);
-      } else if (at("(")) {
+      } else if (at("(") && !(printed_members_ > 0 && at_printed_member())) {
         base = call(base, begin);
       } else if (accept("[")) {
         Expression& made = make(Kind::subscript, begin);
@@ -376,17 +378,61 @@ class ExpressionParser {
         const std::string_view name = expect_name("an argument's name");
         ++next_;
         keywords.add({name, expression()});
+      } else if (at_printed_member()) {
+        printed_member(keywords);
+        continue;
       } else {
         const Expression* argument = starred_expression();
         if (at("for") || at("async")) argument = comprehension(argument->offset);
         arguments.add(argument);
       }
-      if (!accept(",") && !at(")")) fail("expected ',' or ')' in the call");
+      if (!accept(",") && !at(")") && !at_printed_member()) {
+        fail("expected ',' or ')' in the call");
+      }
     }
     expect(")");
     made.children = arguments.keep();
     made.keywords = keywords.keep();
     return finish(made);
+  }
+
+  // A module as repr() prints it: `Sequential((0): Linear(...) (1): ReLU())`, and equal members
+  // together, `(0-3): 4 x Linear(...)`. Stock PyTorch writes that where a constructor should stand.
+  bool at_printed_member() const {
+    if (!at("(")) return false;
+    const bool is_range = token(2).is("-") && token(3).kind == TokenKind::number;
+    const std::size_t close = is_range ? 4 : 2;
+    return (token(1).kind == TokenKind::name || token(1).kind == TokenKind::number) &&
+           token(close).is(")") && token(close + 1).is(":");
+  }
+
+  void printed_member(Keywords& keywords) {
+    ++next_;
+    const Token first = tokens_[next_++];
+    const Token last = accept("-") ? tokens_[next_++] : first;
+    expect(")");
+    expect(":");
+    if (at(TokenKind::number) && token(1).is("x")) next_ += 2;
+    // A member ends where the next one begins: there are no commas.
+    ++printed_members_;
+    const Expression* member = expression();
+    --printed_members_;
+    accept(",");
+    if (last.text == first.text) {
+      keywords.add({first.text, member});
+      return;
+    }
+    const auto number = [](std::string_view text) {
+      std::uint32_t value = 0;
+      std::from_chars(text.data(), text.data() + text.size(), value);
+      return value;
+    };
+    const std::uint32_t end = std::min(number(last.text), number(first.text) + kMaxPrintedMembers);
+    for (std::uint32_t i = number(first.text); i <= end; ++i) {
+      const std::string name = std::to_string(i);
+      const auto kept = keep(std::span<const char>(name));
+      keywords.add({std::string_view(kept.data(), kept.size()), member});
+    }
   }
 
   const Expression* subscript_index() {
@@ -446,21 +492,26 @@ class ExpressionParser {
       ++next_;
       return finish(made);
     }
-    if (at("<")) return missing_subgraph(begin);
+    if (at("<")) return missing_object(begin);
     if (at("yield")) fail("expected an expression");
     Expression& made = make(Kind::name, begin);
     made.text = expect_name("an expression");
     return finish(made);
   }
 
-  // Stock PyTorch writes `<lambda>()` where it cannot print a subgraph.
-  const Expression* missing_subgraph(std::size_t begin) {
+  // Stock PyTorch writes `<lambda>()` where it cannot print a subgraph, and `<function f at 0x7f>`
+  // for an object that has no text.
+  const Expression* missing_object(std::size_t begin) {
     ++next_;
     if (!at("lambda") && !at(TokenKind::name)) fail("expected an expression");
-    ++next_;
-    expect(">");
-    expect("(");
-    expect(")");
+    int depth = 1;
+    while (depth > 0 && !at(TokenKind::newline) && !at(TokenKind::end)) {
+      if (at("<")) ++depth;
+      if (at(">")) --depth;
+      ++next_;
+    }
+    if (depth > 0) fail("expected '>'");
+    if (at("(") && token(1).is(")")) next_ += 2;
     Expression& made = make(Kind::missing, begin);
     made.text = std::string_view(source_.text).substr(begin, previous_end() - begin);
     return finish(made);
@@ -582,6 +633,7 @@ class ExpressionParser {
   std::vector<Token> tokens_;
   std::size_t next_ = 0;
   std::uint32_t nesting_ = 0;
+  std::uint32_t printed_members_ = 0;  // around what is being read
   std::vector<const Expression*> children_;
   std::vector<Expression::Keyword> keywords_;
 };

@@ -49,14 +49,17 @@ class StatementParser : private ExpressionParser {
     return made;
   }
 
-  void block(std::vector<Statement>& body) {
+  void block(std::vector<Statement>& body, bool may_be_empty = false) {
     expect(":");
     if (!at(TokenKind::newline)) {
       simple_statements(body);
       return;
     }
     ++next_;
-    if (!at(TokenKind::indent)) fail("expected an indented block");
+    if (!at(TokenKind::indent)) {
+      if (may_be_empty) return;
+      fail("expected an indented block");
+    }
     ++next_;
     while (!at(TokenKind::dedent) && !at(TokenKind::end)) statement(body);
     if (at(TokenKind::dedent)) ++next_;
@@ -110,7 +113,8 @@ class StatementParser : private ExpressionParser {
     }
     expect(")");
     if (accept("->")) expression();
-    block(made.body);
+    // For a graph without inputs, stock PyTorch writes a load_args without a body.
+    block(made.body, made.name == "load_args");
     made.end = previous_end();
     into.push_back(std::move(made));
   }

@@ -39,7 +39,7 @@ struct Expression {
     binary,   // children[0] text children[1]
     compare,  // children[0] text children[1]
     starred,  // *children[0]
-    missing,  // `<lambda>()`: what stock PyTorch prints for a subgraph it could not write
+    missing,  // `<lambda>()`, `<function f at 0x7f>`: what stock prints for what it cannot write
     opaque,   // anything else: lambda, comprehension, conditional, f-string; text says which
   };
   struct Keyword {

@@ -1,8 +1,12 @@
 #include "repro/inputs.h"
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/add.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/fill.h>
+#include <ATen/ops/slice.h>
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/GradMode.h>
 #include <unistd.h>
@@ -57,13 +61,14 @@ class InputLoader {
       result_.values.push_back(
           std::visit([this](const auto& described) { return this->value(described); }, input));
     }
+    for (const RepeatsFixup& fixup : file_.repeats_fixups) fill_repeats(fixup);
     note_made_up();
+    result_.notes.insert(result_.notes.begin(), file_.notes.begin(), file_.notes.end());
     return std::move(result_);
   }
 
  private:
   c10::Storage storage(const StorageSpec& spec) {
-    if (!spec.device.is_cpu()) note_device(spec.device);
     const std::int64_t bytes = spec.bytes.evaluate(file_.symbols);
     if (bytes < 0 || static_cast<std::uint64_t>(bytes) > physical_memory()) {
       throw UserError(file_.source->file + ": an input needs " + std::to_string(bytes) +
@@ -96,11 +101,20 @@ class InputLoader {
     return made;
   }
 
-  void note_device(c10::Device device) {
-    if (has_device_note_) return;
-    has_device_note_ = true;
-    result_.notes.push_back("the file's inputs are on '" + device.str() +
-                            "'; Assay runs them on the CPU");
+  // As stock does: whole numbers of equal size, the first ones larger by what is left.
+  void fill_repeats(const RepeatsFixup& fixup) {
+    if (fixup.repeats >= result_.values.size() || fixup.output_size >= result_.values.size()) {
+      throw UserError(file_.source->file + ": load_args mentions an input that does not exist");
+    }
+    const Value& repeats = result_.values[fixup.repeats];
+    const Value& total = result_.values[fixup.output_size];
+    if (!repeats.is_tensor() || !total.is_int()) return;
+    const at::Tensor tensor = repeats.leaf.toTensor();
+    if (tensor.scalar_type() != c10::ScalarType::Long || tensor.numel() == 0) return;
+    const std::int64_t count = tensor.numel();
+    const c10::AutoGradMode off(false);
+    tensor.fill_(total.leaf.toInt() / count);
+    tensor.slice(0, 0, total.leaf.toInt() % count).add_(1);
   }
 
   void note_made_up() {
@@ -167,6 +181,9 @@ class InputLoader {
 
   static Value value(const IntegerInput& input) { return c10::IValue(input.value); }
   static Value value(const ConstantInput&) { return Value(); }
+  static Value value(const GeneratorInput&) {
+    return c10::IValue(at::detail::createCPUGenerator());
+  }
   Value value(const UnsupportedInput& input) {
     result_.notes.push_back("an input is not in the file and is None: " + input.name);
     return Value();
@@ -177,7 +194,6 @@ class InputLoader {
   std::optional<ContentStore> store_;
   std::vector<c10::Storage> storages_;
   std::string first_missing_;
-  bool has_device_note_ = false;
   Inputs result_;
 };
 

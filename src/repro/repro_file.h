@@ -1,8 +1,8 @@
 /// \file A repro file: a graph, the inputs it is run with, and how it is to be run.
 ///
 /// Reads what stock PyTorch writes (`repro.py`, `minifier_launcher.py`, `fx_graph_runnable.py`,
-/// `fx_graph_readable.py`, the older `args = [((2, 3), (3, 1), torch.float32, 'cpu')]` form) and
-/// what repro/write.h writes. The file is data: nothing in it is executed.
+/// `fx_graph_readable.py`, and their older forms), what people make of such files by hand, and what
+/// repro/write.h writes. The file is data: nothing in it is executed.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -52,12 +52,23 @@ struct ConstantInput {
   std::string name;
 };
 
-/// `reader.unsupported('x')`, `reader.opaque(...)`, `reader.generator(...)`: not in the file.
+/// `reader.unsupported('x')`, `reader.opaque(...)`: not in the file.
 struct UnsupportedInput {
   std::string name;
 };
 
-using Input = std::variant<TensorInput, IntegerInput, ConstantInput, UnsupportedInput>;
+/// `reader.generator('cuda', 0)`: a new random number generator.
+struct GeneratorInput {};
+
+using Input =
+    std::variant<TensorInput, IntegerInput, ConstantInput, UnsupportedInput, GeneratorInput>;
+
+/// Synthesized repeats would not add up to the size that the graph was made for: the tensor
+/// `repeats` gets elements whose sum is the integer `output_size`, both indices of inputs.
+struct RepeatsFixup {
+  std::size_t repeats = 0;
+  std::size_t output_size = 0;
+};
 
 /// Where in the stack the graph was taken.
 enum class Stage { after_aot, after_dynamo, unknown };
@@ -93,6 +104,9 @@ struct ReproFile {
   bool stable_output = false;  ///< Leave out Assay's version.
   /// Contents of storages that the file itself holds (repro/bundle.h), by their hash.
   std::map<std::string, std::string, std::less<>> inlined_storages = {};
+  std::vector<RepeatsFixup> repeats_fixups = {};
+  /// What a user should know about how the file was read, one sentence each.
+  std::vector<std::string> notes = {};
 };
 
 /// Reads and parses a file. Throws `UserError` if it cannot be read or is not a repro file.

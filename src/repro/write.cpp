@@ -122,6 +122,8 @@ class FileWriter {
     return "reader.unsupported(" + quote(input.name) + ")";
   }
 
+  static std::string line(const GeneratorInput&) { return "reader.generator('cpu', 0)"; }
+
   // Stock takes a relative directory to be in the current one; a file should work from anywhere.
   bool is_beside_file() const {
     return file_.save_directory && file_.inlined_storages.empty() &&

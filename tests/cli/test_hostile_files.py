@@ -36,7 +36,7 @@ def hostile_texts(attack: str) -> dict[str, tuple[str, str]]:
         ),
         "attribute": (
             graph_text("y = self.w\nreturn (y,)", constructor=f"self.w = {attack}"),
-            "the module 'w' needs a Python process",
+            "the module 'w', a os.system, needs a Python process",
         ),
         "load_args": (
             launcher.replace("    buf1 = ", f"    {attack}\n    buf1 = "),

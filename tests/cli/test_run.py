@@ -172,7 +172,7 @@ def test_inputs_of_another_device_run_on_the_cpu_and_this_is_said(tmp_path: Path
     )
     result = assay("run", file)
     assert result.code == 0
-    assert "note: the file's inputs are on 'cuda:0'; Assay runs them on the CPU\n" in result.out
+    assert "note: the file is for the device 'cuda:0'; Assay runs it on the CPU\n" in result.out
 
 
 def test_gradients_are_on_after_dynamo_and_off_after_aot() -> None:

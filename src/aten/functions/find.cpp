@@ -27,7 +27,8 @@ const Index& functions() {
           normalisation_functions(), operator_functions(),    pooling_functions(),
           prim_functions(),          random_prim_functions(), resize_functions(),
           state_functions(),         symbol_functions(),      torch_python_functions(),
-          unique_functions()}) {
+          unique_functions(),        gpu_attention_functions(), gpu_functions(),
+          vmap_functions()}) {
       add(made, table);
     }
     return made;
@@ -40,7 +41,8 @@ const Index& methods() {
     Index made;
     for (const FunctionTable table :
          {builtin_methods(), cast_methods(), creation_methods(), indexing_methods(), math_methods(),
-          operator_methods(), tensor_methods(), torch_python_methods(), unique_methods()}) {
+          operator_methods(), tensor_methods(), torch_python_methods(), unique_methods(),
+          gpu_methods()}) {
       add(made, table);
     }
     return made;

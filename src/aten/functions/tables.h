@@ -18,6 +18,8 @@ FunctionTable dropout_functions();
 FunctionTable embedding_functions();
 FunctionTable fold_functions();
 FunctionTable forwarded_functions();
+FunctionTable gpu_attention_functions();
+FunctionTable gpu_functions();
 FunctionTable indexing_functions();
 FunctionTable loss_functions();
 FunctionTable margin_loss_functions();
@@ -32,11 +34,13 @@ FunctionTable state_functions();
 FunctionTable symbol_functions();
 FunctionTable torch_python_functions();
 FunctionTable unique_functions();
+FunctionTable vmap_functions();
 
 // Methods of tensors, by their plain names; the first parameter is `self`.
 FunctionTable builtin_methods();
 FunctionTable cast_methods();
 FunctionTable creation_methods();
+FunctionTable gpu_methods();
 FunctionTable indexing_methods();
 FunctionTable math_methods();
 FunctionTable operator_methods();

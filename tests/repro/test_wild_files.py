@@ -1,0 +1,210 @@
+"""Files as people publish them: every form is shown and runs, or says in one line what it lacks.
+
+Each file of tests/fixtures/wild shows one form; the table says what it computes and which notes a
+user reads. Files that cannot run on a CPU are in `REFUSED`, with the reason.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import assay
+from assay import _C
+from support.command import ROOT, assay as run_assay
+
+WILD = ROOT / "tests" / "fixtures" / "wild"
+
+ON_CPU = "; Assay runs it on the CPU"
+
+
+def t(*values: Any, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    """A tensor of one row of numbers."""
+    return torch.tensor(values, dtype=dtype)
+
+
+# By file: the results (None where they are random), and parts of the notes.
+FILES: dict[str, tuple[Any, list[str]]] = {
+    "modules": (None, ["the device 'cuda'" + ON_CPU]),
+    "printed_modules": (
+        (torch.tensor([[[0.0, 1.0, 2.0, 0.0]], [[0.0, 0.5, 1.0, 0.0]]]),),
+        [],
+    ),
+    "parameters": (None, ["the device 'cuda:0'" + ON_CPU]),
+    "devices": ((t(4, 5, dtype=torch.float64),), ["the device 'npu'" + ON_CPU]),
+    "gpu_attention": (None, ["the device 'cuda:0'" + ON_CPU]),
+    "sizes_by_order": (
+        None,
+        ["no value for the sizes u0; Assay uses 4"],
+    ),
+    "sizes_by_name": (([8, 3], [3, 4], [2, 2, 16]), ["the device 'cuda:0'"]),
+    "sizes_from_storage": (([5, 8], [4, 5]), ["no value for the sizes s1; Assay uses 4"]),
+    "inputs_by_hand": (None, ["the device 'cuda'"]),
+    "inputs_called": (torch.tensor([[4.0], [6.0]]), []),
+    "reader_on_top": (None, ["the device 'cuda:0'", "2 of 2 storages were synthesized"]),
+    "random_state": ((torch.zeros(4), torch.tensor(True)), ["the device 'cuda:0'"]),
+    "unsupported_inputs": (
+        ([[2, 3], [4]], torch.tensor(0.0), 5),
+        [
+            "1 inputs are not in the file; they are made from the graph's annotations",
+            "the input 'primals_3' is of a type that stock PyTorch does not save",
+        ],
+    ),
+    "stock_bad_output": (
+        (t(7, 7),),
+        [
+            "the file's settings are pickled, and Assay does not unpickle them",
+            "torch._inductor.config.post_grad_custom_post_pass is not in the file",
+        ],
+    ),
+    "cut_off": (None, ["line 12 is not Python and was skipped"]),
+    "empty_load_args": (([2, 3],), ["1 inputs are not in the file"]),
+    "vmap": (
+        (
+            torch.tensor([[1.0, 2.0, 3.0], [3.0, 4.0, 7.0]]),
+            torch.ones(3, 1),
+        ),
+        [],
+    ),
+    "helpers": (
+        (
+            torch.tensor([[-5.0, -10.0], [15.0, 10.0]], dtype=torch.bfloat16),
+            torch.tensor([[1.0, 0.0], [3.0, 4.0]]),
+            torch.tensor([[-5.0, -10.0], [15.0, 10.0]], dtype=torch.bfloat16),
+            torch.tensor([[11.0, 8.0], [13.0, 14.0]]),
+            torch.tensor([[-1.0, 2.0], [-3.0, -4.0]]),
+            torch.tensor([[-5.0, -10.0], [15.0, 10.0]], dtype=torch.float64),
+        ),
+        ["the device 'cuda'"],
+    ),
+    "two_programs": ((t(1, 1),), ["the file holds 2 programs; this is number 2"]),
+    "readable": (([3, 2],), []),
+    "forward_alone": (([2],), []),
+    "old_overloads": ((torch.tensor([[1.0, 2.0]] * 3), [2, 2]), []),
+    "repeats": ((t(0, 0, 0, 1, 1, dtype=torch.int64),), []),
+}
+
+
+def assert_same(result: Any, expected: Any, where: str) -> None:
+    if isinstance(expected, torch.Tensor):
+        assert isinstance(result, torch.Tensor), where
+        assert result.dtype == expected.dtype, where
+        assert torch.equal(result, expected), f"{where}: {result}"
+    elif isinstance(expected, (list, tuple)):
+        assert len(result) == len(expected), where
+        for i, (left, right) in enumerate(zip(result, expected, strict=True)):
+            assert_same(left, right, f"{where}[{i}]")
+    else:
+        assert result == expected, where
+
+
+def test_every_file_has_a_row() -> None:
+    assert {path.stem for path in WILD.glob("*.py")} == set(FILES) | set(REFUSED)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_is_shown(name: str) -> None:
+    shown = run_assay("show", WILD / f"{name}.py")
+    assert shown.code == 0, shown.err
+    assert "shapes are unknown" not in shown.out
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_runs(name: str) -> None:
+    expected, notes = FILES[name]
+    repro = assay.load(WILD / f"{name}.py")
+    with torch.set_grad_enabled(repro.stage != "after_aot"):
+        results = repro.run()
+    if expected is not None:
+        assert_same(results, expected, name)
+    done = run_assay("run", WILD / f"{name}.py", "--json")
+    assert done.code == 0, done.err
+    found = "\n".join(done.json()["inputs"]["notes"])
+    for note in notes:
+        assert note in found
+    assert ("device" in found) == any("device" in note for note in notes), found
+
+
+def test_hand_written_contents() -> None:
+    picked, strided = assay.load(WILD / "inputs_by_hand.py").run()
+    # (1 + 3 + 0 + 1) * 2 and (2 + 3 + 1 + 1) * 2
+    assert picked.tolist() == [10.0, 14.0]
+    assert strided.stride() == (1, 2)
+
+
+def test_parameters_have_their_contents() -> None:
+    total, transposed = assay.load(WILD / "parameters.py").run()
+    # d + e + f + g + i: 64 + (1, 2) + 3 + 1 + (0, 1)
+    assert total.tolist() == [[69.0, 71.0]]
+    assert transposed.shape == (2, 2)
+
+
+def test_gpu_attention_is_attention() -> None:
+    flash, efficient, cudnn, sums, more_sums, gradient = assay.load(WILD / "gpu_attention.py").run()
+    assert max(flash.item(), efficient.item(), cudnn.item()) < 1e-5
+    assert sums.shape == more_sums.shape == (1, 2, 8)
+    assert gradient.shape == (1, 2, 8, 16) and math.isfinite(gradient.sum().item())
+
+
+def test_sizes_by_order() -> None:
+    count, size, rest, view = assay.load(WILD / "sizes_by_order.py").run()
+    assert (count.item(), size, rest, view.shape) == (4.0, 5, 9, (5, 3))
+
+
+def test_what_is_read_runs_under_stock(tmp_path: Path) -> None:
+    """Modules are written out as functions and parameters, which stock runs too."""
+    repro = assay.load(WILD / "modules.py")
+    scope: dict[str, Any] = {"torch": torch, "device": torch.device}
+    exec(repro.code, scope)  # noqa: S102: our own fixture
+    assert scope["Repro"]()(torch.randn(2, 3, 8, 8))[0].shape == (2, 5)
+
+
+# --- What cannot run says why, in one line --------------------------------------------------------
+
+REFUSED: dict[str, str] = {
+    "custom_operator": (
+        "unknown operator 'torch.ops.mylib.scale.default'\n|it is a custom operator: load the "
+        "library that registers it with --plugin FILE.so"
+    ),
+    "custom_module": (
+        "the module 'norm', a LlamaRMSNorm, needs a Python process|--stack torch runs the file"
+    ),
+    "lost_subgraph": "the body of the subgraph 'true_graph_0' is not in the file",
+    "collective": "torch.ops._c10d_functional.all_reduce.default communicates between processes",
+    "readable_modules": "the file does not say what the attribute 'layer' is",
+    "ordinary_program": "forward() cannot contain this statement",
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_says_what_it_lacks(name: str) -> None:
+    done = run_assay("run", WILD / f"{name}.py")
+    assert done.code == 2, done
+    for part in REFUSED[name].split("|"):
+        assert part.strip() in done.err
+
+
+@pytest.mark.parametrize("name", [name for name in REFUSED if name != "ordinary_program"])
+def test_is_shown_although_it_cannot_run(name: str) -> None:
+    shown = run_assay("show", WILD / f"{name}.py")
+    assert shown.code == 0, shown.err
+    assert "shapes are unknown, because the graph did not run" in shown.out
+
+
+# --- Damaged files --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", sorted(WILD.glob("*.py")), ids=lambda path: path.stem)
+def test_truncated_anywhere(path: Path) -> None:
+    """A file that ends at any line is read, or refused with a place or a reason; never a crash."""
+    lines = path.read_text().splitlines(keepends=True)
+    for end in range(len(lines)):
+        for text in ("".join(lines[:end]), "".join(lines[:end]) + lines[end][: len(lines[end]) // 2]):
+            try:
+                _C.parse_repro(text, "cut.py")
+            except assay.UserError as error:
+                assert str(error)
