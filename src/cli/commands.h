@@ -90,7 +90,6 @@ struct ShowCommand {
 };
 int show(const ShowCommand& command);
 
-<<<<<<< HEAD
 struct CoverageCommand {
   std::filesystem::path file;  ///< Empty: list every lowering.
   bool json = false;
@@ -111,13 +110,12 @@ struct RerunCommand {
   bool json = false;
 };
 int rerun(const RerunCommand& command);
-=======
+
 /// Becomes the driver of `assay diagnose`, in Python; it parses the arguments.
 int diagnose(const std::vector<std::string>& arguments);
 
 /// Prints the report of a directory that `diagnose` or `reduce` has written.
 int report(const std::filesystem::path& directory, bool json);
->>>>>>> f9a4d2b5c3af87c74c4a0e7a614ee744588cda75
 
 /// Lists the components and artifacts that TORCH_LOGS may name.
 int logs(bool json);
