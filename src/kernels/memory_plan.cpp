@@ -214,6 +214,13 @@ class MemoryPlanner {
         outside_ += size_in_bytes(program_.buffers[buffer]);
       }
     }
+    // What has no elements may have no writer.
+    for (BufferId buffer : uses_[step].reads) {
+      if (first_[buffer] == step && plan_.places[buffer].storage == Storage::arena &&
+          std::ranges::find(uses_[step].writes, buffer) == uses_[step].writes.end()) {
+        plan_.places[buffer].offset = arena_.take(padded_bytes(program_.buffers[buffer]));
+      }
+    }
     peak_outside_ = std::max(peak_outside_, outside_);
     for (BufferId buffer : dying) {
       arena_.give_back(plan_.places[buffer].offset, padded_bytes(program_.buffers[buffer]));

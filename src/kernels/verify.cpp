@@ -207,7 +207,12 @@ class KernelVerifier {
 class ProgramVerifier {
  public:
   explicit ProgramVerifier(const LoopProgram& program)
-      : program_(program), is_written_(program.buffers.size(), false) {}
+      : program_(program), is_written_(program.buffers.size(), false) {
+    // What has no elements needs no writer.
+    for (std::size_t i = 0; i < program.buffers.size(); ++i) {
+      if (program.buffers[i].elements == 0) is_written_[i] = true;
+    }
+  }
 
   void run() {
     for (const BufferId input : program_.inputs) {
