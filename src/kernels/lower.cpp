@@ -360,6 +360,15 @@ class Lowerer {
     }
   }
 
+  // `add.out` returns what it was given to write to. What it is then is known by the node.
+  static bool returns_arguments(const Node& node, const OperatorRecord& record) {
+    if (record.writes.empty()) return false;
+    const auto op = aten::find_operator(node.target());
+    return !op || std::ranges::any_of(op->schema().returns(), [](const c10::Argument& result) {
+      return result.alias_info() != nullptr && result.alias_info()->isWrite();
+    });
+  }
+
   Lowered add_results(const Node& node, const OperatorRecord& record,
                       const std::vector<BufferId>& aliases, ExternCall& call) {
     Lowered lowered;
@@ -367,6 +376,7 @@ class Lowerer {
       lowered.tensor = nodes_.at(node.args().at(0).node()).tensor;
       return lowered;
     }
+    if (returns_arguments(node, record)) return lowered;
     const auto add = [&](const ValueMeta& meta, const std::string& name) {
       const TensorMeta* tensor = cpu_tensor(meta);
       const auto layout = tensor == nullptr ? std::nullopt : layout_of(*tensor);
@@ -383,7 +393,7 @@ class Lowerer {
       const bool are_tensors = std::ranges::all_of(*items, [](const ValueMeta& item) {
         return !item.known() || (cpu_tensor(item) != nullptr && layout_of(*cpu_tensor(item)));
       });
-      if (!are_tensors || !record.writes.empty()) return lowered;
+      if (!are_tensors) return lowered;
       for (std::size_t i = 0; i < items->size(); ++i) {
         lowered.items.push_back(add((*items)[i], node.name() + "_" + std::to_string(i)));
       }

@@ -7,6 +7,7 @@
 ///   one        no dimensions
 ///   cube       sizes 2, 3, 4
 ///   image      sizes 2, 3, 6, 4
+///   holes      sizes 1, 2, 5, 5, -infinity and NaN
 ///   volume     sizes 1, 2, 3, 4, 2
 ///   empty      sizes 0, 6
 ///   unit       sizes 4, 6, values between 0 and 1

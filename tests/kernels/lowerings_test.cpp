@@ -57,6 +57,9 @@ std::vector<std::pair<std::string, at::Tensor>> sample_inputs(at::ScalarType dty
       {"one", drawn({}, dtype)},
       {"cube", drawn({2, 3, 4}, dtype)},
       {"image", drawn({2, 3, 6, 4}, dtype)},
+      {"holes", at::isFloatingType(dtype)
+                    ? at::rand({1, 2, 5, 5}).mul(4).floor().div(0).mul(-1).to(dtype)
+                    : drawn({1, 2, 5, 5}, dtype)},
       {"volume", drawn({1, 2, 3, 4, 2}, dtype)},
       {"empty", drawn({0, 6}, dtype)},
       {"unit", unit.to(dtype)},
