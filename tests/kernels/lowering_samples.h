@@ -25,7 +25,9 @@
 #include <ATen/core/Tensor.h>
 
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace assay::kernels {
@@ -42,6 +44,19 @@ struct LoweringSample {
   SampleDtypes dtypes = SampleDtypes::all;
   int results = 1;  ///< More than one: `r` is a tuple of as many tensors.
 };
+
+enum class SampleLayout { contiguous, transposed, gapped };
+inline constexpr SampleLayout kSampleLayouts[] = {SampleLayout::contiguous,
+                                                  SampleLayout::transposed, SampleLayout::gapped};
+
+/// The inputs by name, in the order of a graph's placeholders. They depend on the seed.
+std::vector<std::pair<std::string, at::Tensor>> sample_inputs(at::ScalarType dtype,
+                                                              SampleLayout layout);
+
+std::vector<at::ScalarType> dtypes_of(SampleDtypes dtypes);
+
+/// How far a result may be from eager's, relative and absolute.
+double tolerance(at::ScalarType dtype);
 
 std::span<const LoweringSample> pointwise_samples();
 std::span<const LoweringSample> reduction_samples();
