@@ -264,8 +264,8 @@ std::string KernelEmitter::cast(ValueId id, const Context& context, int copy, in
   const ValueId source = instruction(id).operands[0];
   const ScalarType from = instruction(source).dtype;
   const ScalarType to = instruction(id).dtype;
-  const int to_width = byte_width(to);
-  std::string value = operand(source, context, copy, lanes, to_width);
+  const int width = to == ScalarType::Bool ? analysis_.values[id].mask_width : byte_width(to);
+  std::string value = operand(source, context, copy, lanes, width);
   if (from == to) return value;
   if (to == ScalarType::Bool) {
     if (is_half(from)) return "(" + value + " & 0x7fff) != 0";
