@@ -65,6 +65,7 @@ class KernelEmitter {
   // Instructions.
   void emit_level(int pass, Level level, const Context& context);
   void emit_instruction(ValueId id, const Context& context);
+  bool emit_side_by_side(ValueId id, const Context& context);
   std::string expression(ValueId id, const Context& context, int copy, int lanes);
   std::string cast(ValueId id, const Context& context, int copy, int lanes);
   void emit_check(ValueId id, const Context& context);

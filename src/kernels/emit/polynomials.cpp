@@ -1,6 +1,8 @@
 #include "kernels/emit/polynomials.h"
 
 #include <array>
+#include <cctype>
+#include <set>
 #include <vector>
 
 #include "kernels/emit/math.h"
@@ -288,14 +290,16 @@ std::string multiply_add(Prelude& prelude, std::string_view element, int lanes) 
   return name;
 }
 
-bool define_polynomial(Prelude& prelude, Op op, std::string_view element, int lanes,
-                       const std::string& name) {
+namespace {
+
+// The statements of a function of x; empty if there is no text for `op`.
+std::string function_body(Prelude& prelude, Op op, std::string_view element, int lanes) {
   const FunctionText* found = nullptr;
   for (const FunctionText& entry : function_texts()) {
     if (entry.op == op) found = &entry;
   }
   const bool is_single = element == "f32";
-  if (found == nullptr || (found->is_single_only && !is_single)) return false;
+  if (found == nullptr || (found->is_single_only && !is_single)) return {};
   const Format& format = format_of(element);
   const std::string suffix = is_single ? "f" : "";
   const std::string type = prelude.type(element, lanes);
@@ -405,9 +409,86 @@ bool define_polynomial(Prelude& prelude, Op op, std::string_view element, int la
     names.emplace_back("k2", constant("2.45479421e-5"));
     names.emplace_back("minus_half", constant("-0.5"));
   }
-  prelude.add("inline_ " + type + " " + name + "(" + type + " x) {\n" +
-              fill_in(found->text, names) + "}\n");
+  return fill_in(found->text, names);
+}
+
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+// `line` with `suffix` behind each of the variables.
+std::string with_suffix(std::string_view line, const std::set<std::string, std::less<>>& variables,
+                        char suffix) {
+  std::string result;
+  for (std::size_t at = 0; at < line.size();) {
+    if (!is_word(line[at])) {
+      result += line[at++];
+      continue;
+    }
+    // A number may have a point, and an exponent with a sign.
+    const bool is_number = std::isdigit(static_cast<unsigned char>(line[at])) != 0;
+    const bool is_hexadecimal = line.substr(at, 2) == "0x";
+    std::size_t end = at;
+    while (end < line.size() &&
+           (is_word(line[end]) || (is_number && line[end] == '.') ||
+            (is_number && !is_hexadecimal && (line[end] == '-' || line[end] == '+') &&
+             line[end - 1] == 'e'))) {
+      ++end;
+    }
+    const std::string_view word = line.substr(at, end - at);
+    result += word;
+    if (variables.contains(word)) result += suffix;
+    at = end;
+  }
+  return result;
+}
+
+}  // namespace
+
+bool define_polynomial(Prelude& prelude, Op op, std::string_view element, int lanes,
+                       const std::string& name) {
+  const std::string body = function_body(prelude, op, element, lanes);
+  if (body.empty()) return false;
+  const std::string type = prelude.type(element, lanes);
+  prelude.add("inline_ " + type + " " + name + "(" + type + " x) {\n" + body + "}\n");
   return true;
+}
+
+std::string define_side_by_side(Prelude& prelude, Op op, std::string_view element, int lanes,
+                                int copies) {
+  const std::string body = function_body(prelude, op, element, lanes);
+  if (body.empty() || body.find("  if (") != std::string::npos) return {};
+  const std::string type = prelude.type(element, lanes);
+  std::string name = std::string(to_string(op)) + std::to_string(copies) + "_" + type;
+  if (!prelude.is_new(name)) return name;
+  std::set<std::string, std::less<>> variables = {"x"};
+  std::string text;
+  for (std::size_t at = 0; at < body.size();) {
+    const std::size_t end = body.find('\n', at);
+    const std::string_view line = std::string_view(body).substr(at, end - at);
+    at = end + 1;
+    if (line.starts_with("  //")) {
+      text += std::string(line) + "\n";
+      continue;
+    }
+    for (const std::string& kind : {type, prelude.type(integer_of(element), lanes)}) {
+      const std::string start = "  " + kind + " ";
+      if (!line.starts_with(start)) continue;
+      const std::string_view rest = line.substr(start.size());
+      variables.emplace(rest.substr(0, rest.find(' ')));
+    }
+    constexpr std::string_view kReturn = "  return ";
+    const std::string statement = line.starts_with(kReturn)
+                                      ? "  x = " + std::string(line.substr(kReturn.size()))
+                                      : std::string(line);
+    for (int copy = 0; copy < copies; ++copy) {
+      text += with_suffix(statement, variables, static_cast<char>('a' + copy)) + "\n";
+    }
+  }
+  std::string parameters;
+  for (int copy = 0; copy < copies; ++copy) {
+    parameters += (copy == 0 ? "" : ", ") + type + "& x" + static_cast<char>('a' + copy);
+  }
+  prelude.add("inline_ void " + name + "(" + parameters + ") {\n" + text + "}\n");
+  return name;
 }
 
 }  // namespace assay::kernels
