@@ -56,7 +56,7 @@ nlohmann::json describe_reduction(const fs::path& directory) {
   }
   return {{"file", file.string()},
           {"remarks", remarks(read_text(file))},
-          {"code", graph::print(repro.graph)},
+          {"code", graph::print(*repro.graph)},
           {"verdicts", count_verdicts(directory / "verdicts.jsonl")},
           {"other", std::move(others)}};
 }

@@ -34,8 +34,8 @@ def f(a, b=2, *, c=3):
 for i in range(3):
     f(i, 5)
 """
-    assert shrink(text, ["keep("]) == "keep()"
-    assert shrink(text, ["def f", "keep("]) == "def f():\n    keep()"
+    assert shrink(text, ["keep("]) == "def f():\n    keep()"
+    assert shrink(text, ["keep(", "f(i"]) == "def f(a):\n    keep()\nf(i)"
     assert shrink(text, ["range(3)"]) == "range(3)"
 
 
