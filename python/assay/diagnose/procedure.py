@@ -30,12 +30,17 @@ class Procedure:
         self.progress = progress
         self.verdict = Verdict()
         self.options = runs.options
+        self.prints_differently = False
 
     def run(self) -> Verdict:
         """The whole procedure; what is known when the budget ends is the result."""
         try:
             self._diagnose()
         except OutOfTime:
+            if self.verdict.status == "fails":
+                self._finish()
+            else:
+                self.verdict.summary = "Unfinished: there was no time to find out."
             self.verdict.note(
                 f"the budget of {self.options.budget:g} s is used up; run the same command with a "
                 "larger one to go on"
@@ -252,7 +257,8 @@ class Procedure:
             for text, settings in asks.settings():
                 verdict.workaround = text
                 outcome = self.runs.script("with_workaround", settings=list(settings.items()))
-                if outcome.kind == "passed" and not outcome.failure:
+                is_same = not self.prints_differently or self._differs(outcome) is None
+                if outcome.kind == "passed" and not outcome.failure and is_same:
                     verdict.workaround_checked = True
                     break
         if verdict.workaround:
@@ -296,6 +302,12 @@ class Procedure:
         if not self.options.reduces:
             self._finish()
             return
+        if compiled.kind == "timeout" and not self.options.timeout:
+            self.verdict.note(
+                "the hang is in no graph; with --timeout SECONDS the script itself is made smaller"
+            )
+            self._finish()
+            return
         failing = next(
             (rung for rung, stage in ladder.RUNGS.items() if stage == self.verdict.stage), None
         )
@@ -328,6 +340,7 @@ class Procedure:
             difference = self._difference(eager, compiled)
             if difference is not None:
                 verdict.kind, verdict.step = "output", "compare"
+                self.prints_differently = True
                 line, expected, got = difference
                 verdict.failure = f"line {line} of its output is {got!r}, in eager {expected!r}"
         else:
