@@ -36,7 +36,7 @@ for i in range(3):
 """
     assert shrink(text, ["keep("]) == "def f():\n    keep()"
     assert shrink(text, ["keep(", "f(i"]) == "def f(a):\n    keep()\nf(i)"
-    assert shrink(text, ["range(3)"]) == "range(3)"
+    assert shrink(text, ["range(3)"]) == "for i in range(3):\n    pass"
 
 
 def test_every_proposal_is_a_program() -> None:

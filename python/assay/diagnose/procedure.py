@@ -354,6 +354,7 @@ class Procedure:
         ours = [graph for graph in graphs.of_dynamo(found) if graph.is_usable]
         # If only one graph can be wrong, the reduction compares it first.
         is_only_one = bool(verdict.kind) and len(ours) == 1 and self.options.reduces
+        is_only_one = is_only_one and not ours[0].is_random
         if is_only_one and self._wrong_graph(ours[0], {}, compiled, is_certain=False):
             return
         with self.progress.step("comparing graph by graph"):
@@ -401,7 +402,8 @@ class Procedure:
         if difference is None:
             return None
         plain = self.runs.script("fallback_random", settings=FALLBACK_RANDOM)
-        if plain.kind == "passed" and self._differs(plain) is None:
+        are_numbers = output.is_numeric(difference[1], difference[2])
+        if plain.kind == "passed" and self._differs(plain) is None and are_numbers:
             self.verdict.note(
                 "with torch._inductor.config.fallback_random = True the output is eager's: the "
                 "difference is in random numbers only, which inductor draws differently"
