@@ -34,9 +34,9 @@ def f(a, b=2, *, c=3):
 for i in range(3):
     f(i, 5)
 """
-    assert shrink(text, ["keep("]) == "keep()"
-    assert shrink(text, ["def f", "keep("]) == "def f():\n    keep()"
-    assert shrink(text, ["range(3)"]) == "range(3)"
+    assert shrink(text, ["keep("]) == "def f():\n    keep()"
+    assert shrink(text, ["keep(", "f(i"]) == "def f(a):\n    keep()\nf(i)"
+    assert shrink(text, ["range(3)"]) == "for i in range(3):\n    pass"
 
 
 def test_every_proposal_is_a_program() -> None:

@@ -85,7 +85,7 @@ def test_a_backend_of_the_script_is_reduced(tmp_path: Path) -> None:
     done = run(tmp_path, OWN)
     assert done.returncode == 1 and "no sines" in done.stderr
     text = (tmp_path / "repro.py").read_text()
-    assert "torch.sin(" in text and "torch.cos(" not in text
+    assert "= torch.sin(" in text and "= torch.cos(" not in text
 
 
 def test_level_1_writes_the_graph_here(tmp_path: Path) -> None:

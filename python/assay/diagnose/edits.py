@@ -16,8 +16,10 @@ BODIES = ("body", "orelse", "finalbody", "handlers")
 
 def proposals(tree: ast.Module) -> Iterator[ast.Module]:
     """Every smaller program that is one step away."""
+    yield _without_annotations(tree)
     yield from _removals(tree)
     yield from _hoists(tree)
+    yield from _parameters(tree)
     yield from _expressions(tree)
 
 
@@ -69,17 +71,30 @@ def _remove(name: str, start: int, size: int) -> Callable[[Any], bool]:
 
 
 def _hoists(tree: ast.Module) -> Iterator[ast.Module]:
-    """A compound statement replaced with what is inside of it."""
+    """A compound statement replaced with what is inside of it; a value that is not returned."""
     for number, node in enumerate(_nodes(tree)):
+        if not isinstance(node, _HAS_BODY):
+            continue
         for name in BODIES:
-            for index, child in enumerate(
-                getattr(node, name, None) or [] if isinstance(node, _HAS_BODY) else []
-            ):
+            for index, child in enumerate(getattr(node, name, None) or []):
+                changes = []
                 if isinstance(child, ast.If | ast.For | ast.While | ast.With | ast.Try):
-                    for inner in ("body", "orelse"):
-                        made = _changed(tree, number, _hoist(name, index, inner))
-                        if made is not None:
-                            yield made
+                    changes = [_hoist(name, index, "body"), _hoist(name, index, "orelse")]
+                elif isinstance(child, ast.Return) and child.value is not None:
+                    changes = [_only_evaluate(name, index)]
+                for change in changes:
+                    made = _changed(tree, number, change)
+                    if made is not None:
+                        yield made
+
+
+def _only_evaluate(name: str, index: int) -> Callable[[Any], bool]:
+    def change(node: Any) -> bool:
+        statements = getattr(node, name)
+        statements[index] = ast.Expr(statements[index].value)
+        return True
+
+    return change
 
 
 def _hoist(name: str, index: int, inner: str) -> Callable[[Any], bool]:
@@ -92,6 +107,41 @@ def _hoist(name: str, index: int, inner: str) -> Callable[[Any], bool]:
         return True
 
     return change
+
+
+def _without_annotations(tree: ast.Module) -> ast.Module:
+    made = copy.deepcopy(tree)
+    for node in ast.walk(made):
+        if isinstance(node, ast.arg):
+            node.annotation = None
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            node.returns = None
+    return ast.fix_missing_locations(made)
+
+
+def _parameters(tree: ast.Module) -> Iterator[ast.Module]:
+    """Without one parameter of a function, and without its argument in all calls by that name."""
+    for number, node in enumerate(_nodes(tree)):
+        if isinstance(node, ast.FunctionDef):
+            for index, parameter in enumerate(node.args.args):
+                made = _changed(tree, number, _delete_parameter(index))
+                if made is None:
+                    continue
+                is_method = node.args.args[0].arg == "self"
+                for call in ast.walk(made):
+                    if isinstance(call, ast.Call):
+                        _delete_argument(call, node.name, parameter.arg, index, is_method)
+                yield ast.fix_missing_locations(made)
+
+
+def _delete_argument(call: ast.Call, name: str, parameter: str, index: int, method: bool) -> None:
+    is_attribute = isinstance(call.func, ast.Attribute) and call.func.attr == name
+    if not (is_attribute or (isinstance(call.func, ast.Name) and call.func.id == name)):
+        return
+    position = index - 1 if method and is_attribute else index
+    if 0 <= position < len(call.args):
+        del call.args[position]
+    call.keywords[:] = [keyword for keyword in call.keywords if keyword.arg != parameter]
 
 
 def _expressions(tree: ast.Module) -> Iterator[ast.Module]:
@@ -113,8 +163,8 @@ def _changes_of(node: ast.AST) -> Iterator[Callable[[Any], bool]]:
         for index in range(len(node.decorator_list)):
             yield _delete("decorator_list", index)
     if isinstance(node, ast.FunctionDef):
-        for index in range(len(node.args.args)):
-            yield _delete_parameter(index)
+        for index in range(len(node.args.kwonlyargs)):
+            yield _delete_keyword_only(index)
     for name, value in ast.iter_fields(node):
         values = value if isinstance(value, list) else [value]
         for index, child in enumerate(values):
@@ -164,6 +214,14 @@ def _operand(node: Any, part: str) -> Any:
 def _delete(name: str, index: int) -> Callable[[Any], bool]:
     def change(node: Any) -> bool:
         del getattr(node, name)[index]
+        return True
+
+    return change
+
+
+def _delete_keyword_only(index: int) -> Callable[[Any], bool]:
+    def change(node: Any) -> bool:
+        del node.args.kwonlyargs[index], node.args.kw_defaults[index]
         return True
 
     return change

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from assay.diagnose.outcome import Outcome
+
+# Operators whose results inductor draws in its own way.
+RANDOM = re.compile(
+    r"= .*(dropout|rand|normal|bernoulli|multinomial|exponential|poisson|uniform|cauchy|geometric)"
+)
+FALLBACK_RANDOM = "torch._inductor.config.fallback_random = True"
 
 
 @dataclass
@@ -34,10 +40,17 @@ class Graph:
         return file if file.exists() else None
 
     @property
-    def has_lost_backend(self) -> bool:
-        """Whether the backend is the script's and could not be saved."""
-        name = re.sub(r"\W+", "_", self.backend).strip("_") or "backend"
-        return (self.file.parent / f"{name}.txt").exists()
+    def is_random(self) -> bool:
+        """Whether the graph draws random numbers."""
+        return RANDOM.search(self.file.read_text()) is not None
+
+    def with_eager_random(self) -> Graph:
+        """The same graph, with random numbers that are eager's."""
+        file = self.file.with_name(f"{self.file.stem}_eager_random.py")
+        text = self.file.read_text()
+        line = f"\n{FALLBACK_RANDOM}\n\n# assay version"
+        file.write_text(text.replace("\n\n# assay version", line, 1))
+        return replace(self, file=file)
 
 
 def of(outcome: Outcome) -> list[Graph]:

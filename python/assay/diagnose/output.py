@@ -39,6 +39,12 @@ def difference(expected: str, found: str, again: str | None = None) -> tuple[int
     return None
 
 
+def is_numeric(left: str, right: str) -> bool:
+    """Whether two lines differ in floating-point numbers only."""
+    tokens = [[IS_FLOAT.sub("0", token) for token in _tokens(line)] for line in (left, right)]
+    return tokens[0] == tokens[1]
+
+
 def repeats(first: str, second: str) -> bool:
     """Whether two runs of the same program printed the same."""
     return difference(first, second) is None

@@ -30,12 +30,17 @@ class Procedure:
         self.progress = progress
         self.verdict = Verdict()
         self.options = runs.options
+        self.prints_differently = False
 
     def run(self) -> Verdict:
         """The whole procedure; what is known when the budget ends is the result."""
         try:
             self._diagnose()
         except OutOfTime:
+            if self.verdict.status == "fails":
+                self._finish()
+            else:
+                self.verdict.summary = "Unfinished: there was no time to find out."
             self.verdict.note(
                 f"the budget of {self.options.budget:g} s is used up; run the same command with a "
                 "larger one to go on"
@@ -252,7 +257,8 @@ class Procedure:
             for text, settings in asks.settings():
                 verdict.workaround = text
                 outcome = self.runs.script("with_workaround", settings=list(settings.items()))
-                if outcome.kind == "passed" and not outcome.failure:
+                is_same = not self.prints_differently or self._differs(outcome) is None
+                if outcome.kind == "passed" and not outcome.failure and is_same:
                     verdict.workaround_checked = True
                     break
         if verdict.workaround:
@@ -296,6 +302,12 @@ class Procedure:
         if not self.options.reduces:
             self._finish()
             return
+        if compiled.kind == "timeout" and not self.options.timeout:
+            self.verdict.note(
+                "the hang is in no graph; with --timeout SECONDS the script itself is made smaller"
+            )
+            self._finish()
+            return
         failing = next(
             (rung for rung, stage in ladder.RUNGS.items() if stage == self.verdict.stage), None
         )
@@ -328,6 +340,7 @@ class Procedure:
             difference = self._difference(eager, compiled)
             if difference is not None:
                 verdict.kind, verdict.step = "output", "compare"
+                self.prints_differently = True
                 line, expected, got = difference
                 verdict.failure = f"line {line} of its output is {got!r}, in eager {expected!r}"
         else:
@@ -341,6 +354,7 @@ class Procedure:
         ours = [graph for graph in graphs.of_dynamo(found) if graph.is_usable]
         # If only one graph can be wrong, the reduction compares it first.
         is_only_one = bool(verdict.kind) and len(ours) == 1 and self.options.reduces
+        is_only_one = is_only_one and not ours[0].is_random
         if is_only_one and self._wrong_graph(ours[0], {}, compiled, is_certain=False):
             return
         with self.progress.step("comparing graph by graph"):
@@ -388,7 +402,8 @@ class Procedure:
         if difference is None:
             return None
         plain = self.runs.script("fallback_random", settings=FALLBACK_RANDOM)
-        if plain.kind == "passed" and self._differs(plain) is None:
+        are_numbers = output.is_numeric(difference[1], difference[2])
+        if plain.kind == "passed" and self._differs(plain) is None and are_numbers:
             self.verdict.note(
                 "with torch._inductor.config.fallback_random = True the output is eager's: the "
                 "difference is in random numbers only, which inductor draws differently"

@@ -21,6 +21,11 @@ class NoCommand(Exception):
     """The ``assay`` command was not found."""
 
 
+def assay_command() -> str | None:
+    """The command that started this, or the one on the path."""
+    return os.environ.get("ASSAY_BINARY") or shutil.which("assay")
+
+
 def reduce(runs: Runs, graph: Graph, *, accuracy: bool, timeout: float | None) -> Json:
     """The report of ``assay reduce --json``; ``status`` is ``unfinished`` if time ran out."""
     result = _reduce(runs, graph, accuracy, timeout, is_trusted=False)
@@ -32,7 +37,7 @@ def reduce(runs: Runs, graph: Graph, *, accuracy: bool, timeout: float | None) -
 def _reduce(
     runs: Runs, graph: Graph, accuracy: bool, timeout: float | None, *, is_trusted: bool
 ) -> Json:
-    command = os.environ.get("ASSAY_BINARY") or shutil.which("assay")
+    command = assay_command()
     if command is None:
         raise NoCommand("the assay command was not found (ASSAY_BINARY, PATH)")
     name = graph.file.stem

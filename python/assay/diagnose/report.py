@@ -7,12 +7,16 @@ import os
 import platform
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 from assay.diagnose.directory import Directory
 from assay.diagnose.ladder import WHAT
+from assay.diagnose.reduction import assay_command
 from assay.diagnose.runs import Runs
 from assay.diagnose.verdict import Verdict
+
+LONGEST_FILE = 30_000  # characters, beyond which the report does not repeat repro.py
 
 TITLES = {
     "fine": "Nothing fails",
@@ -85,6 +89,7 @@ def text(runs: Runs, verdict: Verdict) -> str:
         parts += ["## The smallest program", ""]
         parts += ["```python", verdict.code.strip(), "```", ""]
         parts += _how_to_run(runs, verdict)
+    parts += _complete_file(verdict)
     if verdict.workaround:
         checked = (
             "the script runs with it"
@@ -163,6 +168,22 @@ def _how_to_run(runs: Runs, verdict: Verdict) -> list[str]:
         f"{reduction.get('reproduced')} of {reduction.get('runs')} runs."
     )
     return ["\n".join(lines), ""]
+
+
+def _complete_file(verdict: Verdict) -> list[str]:
+    """The repro with the data of its inputs in it, to be copied from the report and run."""
+    command = assay_command()
+    if not verdict.reduction or command is None:
+        return []
+    done = subprocess.run(
+        [command, "bundle", verdict.repro], capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0 or len(done.stdout) > LONGEST_FILE:
+        return []
+    return [
+        "<details><summary>The whole file, with its inputs</summary>", "",
+        "```python", done.stdout.strip(), "```", "", "</details>", "",
+    ]  # fmt: skip
 
 
 def _usual_workaround(verdict: Verdict) -> str:
