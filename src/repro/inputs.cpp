@@ -11,6 +11,7 @@
 #include <c10/core/GradMode.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "assay/error.h"
@@ -56,7 +57,10 @@ class InputLoader {
   }
 
   Inputs load() {
-    for (const StorageSpec& spec : file_.storages) storages_.push_back(storage(spec));
+    const std::vector<std::int64_t> spans = synthesized_spans();
+    for (std::size_t i = 0; i < file_.storages.size(); ++i) {
+      storages_.push_back(storage(file_.storages[i], spans[i]));
+    }
     for (const Input& input : file_.inputs) {
       result_.values.push_back(
           std::visit([this](const auto& described) { return this->value(described); }, input));
@@ -68,8 +72,36 @@ class InputLoader {
   }
 
  private:
-  c10::Storage storage(const StorageSpec& spec) {
-    const std::int64_t bytes = spec.bytes.evaluate(file_.symbols);
+  // The bytes that tensors reach in storages whose contents are not in the file. Stock's minifier
+  // shrinks a storage and leaves the offsets; its reader then makes the storage larger again.
+  std::vector<std::int64_t> synthesized_spans() const {
+    std::vector<std::int64_t> spans(file_.storages.size(), 0);
+    for (const Input& input : file_.inputs) {
+      const auto* tensor = std::get_if<TensorInput>(&input);
+      if (tensor == nullptr || !file_.storages[tensor->storage].hash.empty()) continue;
+      std::int64_t last = tensor->storage_offset.evaluate(file_.symbols);
+      bool is_usable = last >= 0;
+      for (std::size_t i = 0; i < tensor->meta.sizes.size(); ++i) {
+        const std::int64_t size = tensor->meta.sizes[i].evaluate(file_.symbols);
+        const std::int64_t stride = tensor->meta.strides[i].evaluate(file_.symbols);
+        std::int64_t reach = 0;
+        is_usable = is_usable && size > 0 && stride >= 0 &&
+                    !__builtin_mul_overflow(size - 1, stride, &reach) &&
+                    !__builtin_add_overflow(last, reach, &last);
+      }
+      const auto item = static_cast<std::int64_t>(c10::elementSize(tensor->meta.dtype));
+      std::int64_t bytes = 0;
+      if (!is_usable || __builtin_add_overflow(last, 1, &last) ||
+          __builtin_mul_overflow(last, item, &bytes)) {
+        continue;  // empty, or refused when it is made
+      }
+      spans[tensor->storage] = std::max(spans[tensor->storage], bytes);
+    }
+    return spans;
+  }
+
+  c10::Storage storage(const StorageSpec& spec, std::int64_t span) {
+    const std::int64_t bytes = std::max(spec.bytes.evaluate(file_.symbols), span);
     if (bytes < 0 || static_cast<std::uint64_t>(bytes) > physical_memory()) {
       throw UserError(file_.source->file + ": an input needs " + std::to_string(bytes) +
                       " bytes, more than this machine has");
