@@ -54,24 +54,22 @@ at::Tensor from_values(const graph::TensorAttribute& attribute) {
 }
 
 at::Tensor sized(const char* op, const graph::TensorAttribute& attribute) {
-  return call(op, {{size_list(attribute.meta.sizes)},
-                   {{"dtype", dtype_value(attribute.meta.dtype)}}})
+  return call(op,
+              {{size_list(attribute.meta.sizes)}, {{"dtype", dtype_value(attribute.meta.dtype)}}})
       .leaf.toTensor();
 }
 
 at::Tensor uniform(const graph::TensorAttribute& attribute) {
   if (!c10::isFloatingType(attribute.meta.dtype)) {
-    return call("aten::randint",
-                {{c10::IValue(static_cast<std::int64_t>(attribute.low)),
-                  c10::IValue(static_cast<std::int64_t>(attribute.high)),
-                  size_list(attribute.meta.sizes)},
-                 {{"dtype", dtype_value(attribute.meta.dtype)}}})
+    return call("aten::randint", {{c10::IValue(static_cast<std::int64_t>(attribute.low)),
+                                   c10::IValue(static_cast<std::int64_t>(attribute.high)),
+                                   size_list(attribute.meta.sizes)},
+                                  {{"dtype", dtype_value(attribute.meta.dtype)}}})
         .leaf.toTensor();
   }
   at::Tensor made = sized("aten::empty", attribute);
-  call("aten::uniform_", {{c10::IValue(made), c10::IValue(attribute.low),
-                           c10::IValue(attribute.high)},
-                          {}});
+  call("aten::uniform_",
+       {{c10::IValue(made), c10::IValue(attribute.low), c10::IValue(attribute.high)}, {}});
   return made;
 }
 
@@ -99,6 +97,25 @@ at::Tensor filled(const graph::TensorAttribute& attribute) {
 }
 
 }  // namespace
+
+UserError unusable_attribute(const graph::Attribute& attribute) {
+  if (const auto* missing = std::get_if<graph::MissingSubgraph>(&attribute.value)) {
+    if (missing->text == graph::kMissingAttribute) {
+      return UserError("the file does not say what the attribute '" + attribute.name + "' is",
+                       "this is stock PyTorch's readable form, which leaves modules and "
+                       "parameters out; use the repro.py or fx_graph_runnable.py next to it");
+    }
+    return UserError("the body of the subgraph '" + attribute.name +
+                         "' is not in the file: stock PyTorch wrote '" + missing->text + "'",
+                     "reproduce the branch on its own, or capture the program with Assay, whose "
+                     "files contain subgraphs");
+  }
+  const auto* module = std::get_if<graph::ModuleAttribute>(&attribute.value);
+  const std::string what = module == nullptr ? "" : ", a " + module->constructor + ",";
+  return UserError("the module '" + attribute.name + "'" + what + " needs a Python process",
+                   "its code is not in the file, and it is not one of torch.nn's modules that "
+                   "Assay knows; --stack torch runs the file if that Python can import it");
+}
 
 Value attribute_value(const graph::TensorAttribute& attribute) {
   if (!attribute.meta.device.is_cpu()) {

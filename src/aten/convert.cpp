@@ -204,6 +204,11 @@ std::optional<IValue> convert(const Value& value, const c10::FunctionSchema& sch
   if (value.is_number() && wants_tensor(type) && !takes_numbers_for_tensors(schema.name())) {
     return std::nullopt;
   }
+  // Python spells an empty list as a default None: `avg_pool2d(x, 2, None)`.
+  if (value.is_none() && argument.default_value() && argument.default_value()->isIntList() &&
+      argument.default_value()->toIntList().empty()) {
+    return *argument.default_value();
+  }
   return convert_to(value, type, argument.N(), cost);
 }
 

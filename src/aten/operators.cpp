@@ -136,8 +136,8 @@ std::string how_to_supply(std::string_view target) {
   const auto is_in = [&](std::string_view space) {
     return target.starts_with(std::string(kPrefix) + std::string(space) + ".");
   };
-  if (is_in("_c10d_functional") || is_in("c10d_functional") || is_in("c10d") ||
-      is_in("_dtensor") || is_in("fsdp")) {
+  if (is_in("_c10d_functional") || is_in("c10d_functional") || is_in("c10d") || is_in("_dtensor") ||
+      is_in("fsdp")) {
     return "--stack torch with --trust runs the file if it sets up its process groups itself";
   }
   if (target.find("triton_kernel_wrapper") != std::string_view::npos) {
@@ -188,8 +188,8 @@ UserError unknown_operator(const std::string& target) {
                        "its overloads are " + names);
     }
   }
-  std::string hint = OperatorTable::instance().has_namespace(target) ? std::string()
-                                                                     : how_to_supply(target);
+  std::string hint =
+      OperatorTable::instance().has_namespace(target) ? std::string() : how_to_supply(target);
   if (hint.empty()) {
     for (const std::string& name : base::nearest_names(target, OperatorTable::instance().names())) {
       hint += (hint.empty() ? "did you mean " : ", ") + name;

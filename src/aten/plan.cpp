@@ -237,33 +237,14 @@ class Planner {
       step.attribute.graph = subgraph;
       subgraph_runner(*subgraph);
     } else {
-      throw cannot_run(found);
+      throw unusable_attribute(found);
     }
-  }
-
-  static UserError cannot_run(const graph::Attribute& attribute) {
-    if (const auto* missing = std::get_if<graph::MissingSubgraph>(&attribute.value)) {
-      if (missing->text == graph::kMissingAttribute) {
-        return UserError("the file does not say what the attribute '" + attribute.name + "' is",
-                         "this is stock PyTorch's readable form, which leaves modules and "
-                         "parameters out; use the repro.py or fx_graph_runnable.py next to it");
-      }
-      return UserError("the body of the subgraph '" + attribute.name +
-                           "' is not in the file: stock PyTorch wrote '" + missing->text + "'",
-                       "reproduce the branch on its own, or capture the program with Assay, whose "
-                       "files contain subgraphs");
-    }
-    const auto* module = std::get_if<graph::ModuleAttribute>(&attribute.value);
-    const std::string what = module == nullptr ? "" : ", a " + module->constructor + ",";
-    return UserError("the module '" + attribute.name + "'" + what + " needs a Python process",
-                     "its code is not in the file, and it is not one of torch.nn's modules that "
-                     "Assay knows; --stack torch runs the file if that Python can import it");
   }
 
   void plan_module(const Node& node) {
     const graph::Attribute& found = attribute(node);
     const Graph* subgraph = found.subgraph();
-    if (subgraph == nullptr) throw cannot_run(found);
+    if (subgraph == nullptr) throw unusable_attribute(found);
     if (!node.kwargs().empty()) throw UserError("a subgraph takes no keyword arguments");
     Step& step = add_step(Step::Kind::subgraph_call, node);
     step.subgraph = subgraph_runner(*subgraph);

@@ -166,6 +166,9 @@ bool is_higher_order(const graph::Target& target);
 Value run_higher_order(const graph::Target& target, const Arguments& arguments,
                        const RunPlan& plan);
 
+/// Why an attribute that is neither a tensor nor a subgraph cannot be run.
+UserError unusable_attribute(const graph::Attribute& attribute);
+
 /// The tensor of an attribute.
 Value attribute_value(const graph::TensorAttribute& attribute);
 

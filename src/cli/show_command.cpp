@@ -97,12 +97,9 @@ std::string find_shapes(repro::ReproFile& file) {
 }
 
 json as_json(const repro::ReproFile& file, const Summary& summary) {
-  json report = {{"file", file.source->file},
-                 {"stage", to_string(file.stage)},
-                 {"nodes", file.graph->size()},
-                 {"calls", summary.calls},
-                 {"symbols", file.symbols},
-                 {"notes", file.notes}};
+  json report = {{"file", file.source->file},   {"stage", to_string(file.stage)},
+                 {"nodes", file.graph->size()}, {"calls", summary.calls},
+                 {"symbols", file.symbols},     {"notes", file.notes}};
   for (const auto& [name, count] : summary.operators) report["operators"][name] = count;
   report["inputs"] = json::array();
   for (const graph::Node* node : std::as_const(*file.graph).placeholders()) {

@@ -198,10 +198,9 @@ SizeExpr truncated_division(const SizeExpr& left, const SizeExpr& right) {
 std::optional<SizeExpr> rounded_division(std::string_view function, const Expression& operand) {
   if (function.starts_with("math.")) function.remove_prefix(5);
   const bool is_floor = function == "FloorToInt" || function == "floor";
-  const bool is_ceiling =
-      function == "CeilToInt" || function == "ceiling" || function == "ceil";
-  const bool is_truncation = function == "TruncToInt" || function == "Trunc" ||
-                             function == "trunc" || function == "int";
+  const bool is_ceiling = function == "CeilToInt" || function == "ceiling" || function == "ceil";
+  const bool is_truncation =
+      function == "TruncToInt" || function == "Trunc" || function == "trunc" || function == "int";
   if (!is_floor && !is_ceiling && !is_truncation && function != "Identity") return std::nullopt;
   if (const auto division = true_division(operand)) {
     const auto& [left, right] = *division;

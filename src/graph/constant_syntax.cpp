@@ -1,6 +1,7 @@
 #include "graph/constant_syntax.h"
 
 #include <limits>
+#include <numbers>
 
 #include "graph/device_names.h"
 #include "graph/dtype_names.h"
@@ -60,6 +61,8 @@ std::optional<Argument> named_constant(const std::string& name) {
   if (name == "nan" || name == "math.nan" || name == "torch.nan") {
     return std::numeric_limits<double>::quiet_NaN();
   }
+  if (name == "math.pi" || name == "torch.pi") return std::numbers::pi;
+  if (name == "math.e" || name == "torch.e") return std::numbers::e;
   if (name == "Ellipsis") return Ellipsis{};
   constexpr std::string_view kTorch = "torch.";
   if (!name.starts_with(kTorch)) return std::nullopt;
@@ -107,11 +110,25 @@ Argument slice(const Source& source, const Expression& call, const SyntaxReader&
   return Slice{std::move(parts)};
 }
 
+// float('inf'), float('-inf'), float('nan')
+Argument float_from_text(const Source& source, const Expression& text) {
+  std::string_view name = text.value;
+  const double sign = name.starts_with('-') ? -1.0 : 1.0;
+  if (name.starts_with('-') || name.starts_with('+')) name.remove_prefix(1);
+  if (name == "inf" || name == "Infinity") return sign * std::numeric_limits<double>::infinity();
+  if (name == "nan") return std::numeric_limits<double>::quiet_NaN();
+  throw source.error(text.offset, text.end - text.offset, "expected 'inf' or 'nan'");
+}
+
 std::optional<Argument> constructor(const Source& source, const Expression& call,
                                     const SyntaxReader& read_item) {
   const std::string callee = python::dotted_name(*call.children[0]);
   if (callee == "device" || callee == "torch.device") return device(source, call);
   if (callee == "slice") return slice(source, call, read_item);
+  if (callee == "float" && call.children.size() == 2 && call.keywords.empty() &&
+      call.children[1]->kind == Kind::string) {
+    return float_from_text(source, *call.children[1]);
+  }
   if (callee == "complex" && call.children.size() == 3 && call.keywords.empty()) {
     const auto part = [&](std::size_t i) {
       const Argument value = read_item(*call.children[i]);

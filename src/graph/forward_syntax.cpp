@@ -8,6 +8,7 @@
 
 #include "assay/error.h"
 #include "graph/annotation.h"
+#include "graph/attribute_syntax.h"
 #include "graph/constant_syntax.h"
 #include "graph/parse.h"
 #include "graph/python_operators.h"
@@ -374,47 +375,6 @@ class ForwardReader {
     return &call_function(std::string(found->function), std::move(args), {}, name);
   }
 
-  static bool is_member_index(const Expression& index) {
-    return index.kind == Kind::integer || index.kind == Kind::string;
-  }
-  // `weight.t`, where `weight` is a tensor.
-  bool is_tensor_path(std::string_view path) const {
-    const auto dot = path.rfind('.');
-    if (dot == std::string_view::npos) return false;
-    const Attribute* found = graph_.attribute(path.substr(0, dot));
-    return found != nullptr && found->name == path.substr(0, dot) &&
-           std::holds_alternative<TensorAttribute>(found->value);
-  }
-  bool is_module_path(std::string_view path) const {
-    const Attribute* found = graph_.attribute(path);
-    return found != nullptr && std::holds_alternative<ModuleAttribute>(found->value);
-  }
-
-  // `self.a.b`, also spelt with getattr(self, "0"); nothing if it is not a path from self.
-  std::optional<std::string> attribute_path(const Expression& expression) const {
-    if (expression.kind == Kind::name && expression.text == "self") return "";
-    std::optional<std::string> base;
-    std::string last;
-    if (expression.kind == Kind::attribute) {
-      base = attribute_path(*expression.children[0]);
-      last = expression.text;
-    } else if (expression.kind == Kind::call && expression.children.size() == 3 &&
-               expression.children[0]->kind == Kind::name &&
-               expression.children[0]->text == "getattr" &&
-               expression.children[2]->kind == Kind::string) {
-      base = attribute_path(*expression.children[1]);
-      last = std::string(expression.children[2]->value);
-    } else if (expression.kind == Kind::subscript && is_member_index(*expression.children[1])) {
-      base = attribute_path(*expression.children[0]);  // self.layers[0]
-      if (!base || !is_module_path(*base)) return std::nullopt;
-      last = expression.children[1]->kind == Kind::string
-                 ? std::string(expression.children[1]->value)
-                 : std::to_string(expression.children[1]->magnitude);
-    }
-    if (!base) return std::nullopt;
-    return base->empty() ? last : *base + "." + last;
-  }
-
   // What the readable form leaves out: a tensor, if the annotation of what is read says so.
   void add_missing_attribute(const std::string& path, const Expression* type) {
     const std::string name = path.substr(0, path.find('.'));
@@ -448,7 +408,7 @@ class ForwardReader {
   }
 
   Argument attribute(const Expression& expression, std::string_view name) {
-    if (auto path = attribute_path(expression)) {
+    if (auto path = attribute_path(graph_, expression)) {
       if (auto found = constants_.find("self." + *path); found != constants_.end()) {
         return found->second;
       }
@@ -459,7 +419,7 @@ class ForwardReader {
   }
 
   Argument call(const Expression& expression, std::string_view name) {
-    if (auto path = attribute_path(expression)) return &get_attr(expression, *path, name);
+    if (auto path = attribute_path(graph_, expression)) return &get_attr(expression, *path, name);
     const Expression& callee = *expression.children[0];
     std::vector<Argument> args;
     std::vector<NamedArgument> kwargs;
@@ -472,9 +432,9 @@ class ForwardReader {
         kwargs.push_back({std::string(keyword.name), read_value(*keyword.value)});
       }
     };
-    if (auto path = attribute_path(callee)) {
+    if (auto path = attribute_path(graph_, callee)) {
       // A method of a tensor or module: `self.weight.t()`.
-      if (callee.kind == Kind::attribute && is_tensor_path(*path)) {
+      if (callee.kind == Kind::attribute && is_method_of_tensor(graph_, *path)) {
         args.push_back(read_value(*callee.children[0]));
         read_arguments();
         Node& node =

@@ -121,7 +121,7 @@ struct MissingSubgraph {
   std::string text;
 };
 inline constexpr const char* kMissingAttribute = "<missing>()";
-
+// It is read back as it is printed: any text in angle brackets is something missing.
 
 /// A named attribute of the graph's module. A subgraph is shared by all copies of the graph:
 /// whoever changes one changes a copy of it, and puts that in its place.

@@ -16,9 +16,9 @@ std::string_view torch_class(std::string_view constructor) {
   const auto dot = constructor.rfind('.');
   if (dot == std::string_view::npos) return constructor;
   const std::string_view module = constructor.substr(0, dot);
-  const bool is_torch = module == "torch.nn" || module == "nn" ||
-                        (module.starts_with("torch.nn.modules.") &&
-                         module.find('.', 17) == std::string_view::npos);
+  const bool is_torch =
+      module == "torch.nn" || module == "nn" ||
+      (module.starts_with("torch.nn.modules.") && module.find('.', 17) == std::string_view::npos);
   return is_torch ? constructor.substr(dot + 1) : std::string_view();
 }
 
@@ -84,8 +84,8 @@ class Inliner {
       const auto comma = rest.find(", ");
       const std::string_view name = rest.substr(0, comma);
       rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 2);
-      kwargs.push_back({std::string(name), name == "training" ? Argument(emitter.is_training())
-                                                              : emitter[name]});
+      kwargs.push_back({std::string(name),
+                        name == "training" ? Argument(emitter.is_training()) : emitter[name]});
     }
     return emitter.call(row.function, std::move(args), std::move(kwargs));
   }

@@ -132,8 +132,7 @@ Argument ModuleEmitter::input_or(std::size_t position, std::string_view name,
 c10::ScalarType ModuleEmitter::dtype() const {
   if (module_.dtype) return *module_.dtype;
   const auto found = arguments_.find("dtype");
-  const auto* given =
-      found == arguments_.end() ? nullptr : found->second.get_if<c10::ScalarType>();
+  const auto* given = found == arguments_.end() ? nullptr : found->second.get_if<c10::ScalarType>();
   return given == nullptr ? c10::ScalarType::Float : *given;
 }
 
@@ -168,10 +167,8 @@ Argument ModuleEmitter::tensor(const std::string& name, TensorAttribute made) {
   made.meta.strides = contiguous_strides(made.meta.sizes);
   std::string attribute = path_ + "_" + name;
   std::ranges::replace(attribute, '.', '_');
-  const bool is_known =
-      std::ranges::any_of(graph_.attributes(), [&](const Attribute& existing) {
-        return existing.name == attribute;
-      });
+  const bool is_known = std::ranges::any_of(
+      graph_.attributes(), [&](const Attribute& existing) { return existing.name == attribute; });
   if (!is_known) graph_.attributes().push_back({attribute, std::move(made)});
   const Graph::InsertBefore here(graph_, node_);
   Node& read = graph_.get_attr(attribute);

@@ -33,9 +33,8 @@ Argument emit_linear(ModuleEmitter& emitter) {
   const std::int64_t in = emitter.integer("in_features");
   const std::int64_t out = emitter.integer("out_features");
   const Argument weight = emitter.parameter("weight", {out, in}, fan_in_bound(in));
-  const Argument bias = emitter.truth("bias")
-                            ? emitter.parameter("bias", {out}, fan_in_bound(in))
-                            : Argument();
+  const Argument bias =
+      emitter.truth("bias") ? emitter.parameter("bias", {out}, fan_in_bound(in)) : Argument();
   return emitter.call("torch.nn.functional.linear", {emitter.input(0), weight, bias});
 }
 
@@ -116,6 +115,19 @@ Argument emit_transposed(ModuleEmitter& emitter) {
 
 // ---- normalization ----
 
+struct Affine {
+  Argument weight, bias;
+};
+
+Affine affine_parameters(ModuleEmitter& emitter, const Sizes& sizes, bool is_affine) {
+  Affine made;
+  if (is_affine) made.weight = emitter.parameter("weight", sizes, Initial::constant(1));
+  if (is_affine && emitter.truth("bias")) {
+    made.bias = emitter.parameter("bias", sizes, Initial::zeros());
+  }
+  return made;
+}
+
 struct Statistics {
   Argument mean, variance;
 };
@@ -128,12 +140,8 @@ Statistics running_statistics(ModuleEmitter& emitter, std::int64_t features) {
 
 Argument emit_batch_norm(ModuleEmitter& emitter) {
   const std::int64_t features = emitter.integer("num_features");
-  const bool is_affine = emitter.truth("affine");
   const bool tracks = emitter.truth("track_running_stats");
-  const Argument weight =
-      is_affine ? emitter.parameter("weight", {features}, Initial::constant(1)) : Argument();
-  const Argument bias =
-      is_affine ? emitter.parameter("bias", {features}, Initial::zeros()) : Argument();
+  const auto [weight, bias] = affine_parameters(emitter, {features}, emitter.truth("affine"));
   const Statistics statistics = running_statistics(emitter, features);
   Argument momentum = emitter["momentum"];
   if (tracks && emitter.is_training()) {
@@ -151,11 +159,7 @@ Argument emit_batch_norm(ModuleEmitter& emitter) {
 
 Argument emit_instance_norm(ModuleEmitter& emitter) {
   const std::int64_t features = emitter.integer("num_features");
-  const bool is_affine = emitter.truth("affine");
-  const Argument weight =
-      is_affine ? emitter.parameter("weight", {features}, Initial::constant(1)) : Argument();
-  const Argument bias =
-      is_affine ? emitter.parameter("bias", {features}, Initial::zeros()) : Argument();
+  const auto [weight, bias] = affine_parameters(emitter, {features}, emitter.truth("affine"));
   const Statistics statistics = running_statistics(emitter, features);
   const bool uses_input = emitter.is_training() || !emitter.truth("track_running_stats");
   return emitter.call("torch.nn.functional.instance_norm",
@@ -170,12 +174,8 @@ Sizes normalized_shape(const ModuleEmitter& emitter) {
 
 Argument emit_layer_norm(ModuleEmitter& emitter) {
   const Sizes sizes = normalized_shape(emitter);
-  const bool is_affine = emitter.truth("elementwise_affine");
-  const Argument weight =
-      is_affine ? emitter.parameter("weight", sizes, Initial::constant(1)) : Argument();
-  const Argument bias = is_affine && emitter.truth("bias")
-                            ? emitter.parameter("bias", sizes, Initial::zeros())
-                            : Argument();
+  const auto [weight, bias] =
+      affine_parameters(emitter, sizes, emitter.truth("elementwise_affine"));
   return emitter.call("torch.nn.functional.layer_norm",
                       {emitter.input(0), list_argument(sizes), weight, bias, emitter["eps"]});
 }
@@ -190,12 +190,8 @@ Argument emit_rms_norm(ModuleEmitter& emitter) {
 }
 
 Argument emit_group_norm(ModuleEmitter& emitter) {
-  const Sizes channels = {emitter.integer("num_channels")};
-  const bool is_affine = emitter.truth("affine");
-  const Argument weight =
-      is_affine ? emitter.parameter("weight", channels, Initial::constant(1)) : Argument();
-  const Argument bias =
-      is_affine ? emitter.parameter("bias", channels, Initial::zeros()) : Argument();
+  const auto [weight, bias] =
+      affine_parameters(emitter, {emitter.integer("num_channels")}, emitter.truth("affine"));
   return emitter.call("torch.nn.functional.group_norm",
                       {emitter.input(0), emitter["num_groups"], weight, bias, emitter["eps"]});
 }
@@ -274,14 +270,13 @@ struct Recurrent {
 Recurrent recurrent_weights(ModuleEmitter& emitter, std::int64_t gates) {
   Recurrent made{emitter.integer("input_size"), emitter.integer("hidden_size"),
                  emitter.integer("num_layers"), emitter.truth("bidirectional") ? 2 : 1,
-                 emitter.integer("proj_size"), {}};
+                 emitter.integer("proj_size"),  {}};
   const Initial initial = fan_in_bound(made.hidden);
   const std::int64_t output = made.projection > 0 ? made.projection : made.hidden;
   List weights;
   for (std::int64_t layer = 0; layer < made.layers; ++layer) {
     for (std::int64_t direction = 0; direction < made.directions; ++direction) {
-      const std::string suffix =
-          "_l" + std::to_string(layer) + (direction == 1 ? "_reverse" : "");
+      const std::string suffix = "_l" + std::to_string(layer) + (direction == 1 ? "_reverse" : "");
       const std::int64_t in = layer == 0 ? made.input : output * made.directions;
       const std::int64_t rows = gates * made.hidden;
       weights.items.push_back(emitter.parameter("weight_ih" + suffix, {rows, in}, initial));
@@ -310,9 +305,9 @@ Argument zero_state(ModuleEmitter& emitter, const Recurrent& layer, std::int64_t
 
 std::vector<Argument> recurrent_call(ModuleEmitter& emitter, const Recurrent& layer,
                                      Argument state) {
-  return {emitter.input(0), std::move(state), layer.weights, emitter.truth("bias"), layer.layers,
-          emitter["dropout"], emitter.is_training(), layer.directions == 2,
-          emitter.truth("batch_first")};
+  return {emitter.input(0),      std::move(state),      layer.weights,
+          emitter.truth("bias"), layer.layers,          emitter["dropout"],
+          emitter.is_training(), layer.directions == 2, emitter.truth("batch_first")};
 }
 
 Argument emit_lstm(ModuleEmitter& emitter) {
@@ -323,8 +318,8 @@ Argument emit_lstm(ModuleEmitter& emitter) {
     state = List{{zero_state(emitter, layer, output), zero_state(emitter, layer, layer.hidden)}};
   }
   const Argument result = emitter.call("torch._VF.lstm", recurrent_call(emitter, layer, state));
-  return Tuple{{emitter.item(result, 0),
-                Tuple{{emitter.item(result, 1), emitter.item(result, 2)}}}};
+  return Tuple{
+      {emitter.item(result, 0), Tuple{{emitter.item(result, 1), emitter.item(result, 2)}}}};
 }
 
 template <std::int64_t gates>
@@ -351,9 +346,8 @@ Argument emit_attention(ModuleEmitter& emitter) {
   }
   const bool has_bias = emitter.truth("bias");
   const auto row = [&](const std::string& name) {
-    return emitter.truth("add_bias_kv")
-               ? emitter.parameter(name, {1, 1, width}, Initial::normal())
-               : Argument();
+    return emitter.truth("add_bias_kv") ? emitter.parameter(name, {1, 1, width}, Initial::normal())
+                                        : Argument();
   };
   const Argument in_weight =
       emitter.parameter("in_proj_weight", {3 * width, width},
@@ -395,10 +389,10 @@ constexpr std::string_view kTransposed =
     "bias=True, dilation=1, padding_mode='zeros', device=None, dtype=None";
 constexpr std::string_view kBatchNorm =
     "num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True, "
-    "process_group=None, device=None, dtype=None";
+    "process_group=None, device=None, dtype=None, bias=True";
 constexpr std::string_view kInstanceNorm =
     "num_features, eps=1e-05, momentum=0.1, affine=False, track_running_stats=False, device=None, "
-    "dtype=None";
+    "dtype=None, bias=True";
 constexpr std::string_view kRecurrent =
     "input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, "
     "bidirectional=False, proj_size=0, device=None, dtype=None";
@@ -428,7 +422,8 @@ constexpr std::array kLayers = std::to_array<ModuleRow>({
      emit_layer_norm},
     {"RMSNorm", "normalized_shape, eps=None, elementwise_affine=True, device=None, dtype=None",
      emit_rms_norm},
-    {"GroupNorm", "num_groups, num_channels, eps=1e-05, affine=True, device=None, dtype=None",
+    {"GroupNorm",
+     "num_groups, num_channels, eps=1e-05, affine=True, device=None, dtype=None, bias=True",
      emit_group_norm},
     {"Embedding",
      "num_embeddings, embedding_dim, padding_idx=None, max_norm=None, norm_type=2.0, "

@@ -175,7 +175,8 @@ void make_full(const Source& source, const Expression& call, TensorAttribute& ma
   made.fill = Fill::constant;
   made.meta.sizes = size_items(source, *sizes);
   made.low = number_value(source, *value);
-  made.meta.dtype = dtype_keyword(source, call, inferred_dtype(constant_from_syntax(source, *value)));
+  made.meta.dtype =
+      dtype_keyword(source, call, inferred_dtype(constant_from_syntax(source, *value)));
 }
 
 // randint(high, size) and randint(low, high, size); stock PyTorch writes randint(1, size=[...]),
@@ -217,8 +218,8 @@ void make_arange(const Source& source, const Expression& call, TensorAttribute& 
   std::vector<double> bounds;
   bool is_integral = true;
   for (std::size_t i = 1; i < call.children.size(); ++i) {
-    is_integral = is_integral && constant_from_syntax(source, *call.children[i]).get_if<double>() ==
-                                     nullptr;
+    is_integral =
+        is_integral && constant_from_syntax(source, *call.children[i]).get_if<double>() == nullptr;
     bounds.push_back(number_value(source, *call.children[i]));
   }
   if (const Expression* end = keyword_of(call, "end")) bounds.push_back(number_value(source, *end));
@@ -240,8 +241,8 @@ void make_arange(const Source& source, const Expression& call, TensorAttribute& 
   made.fill = Fill::values;
   made.meta.sizes = {SizeExpr(static_cast<std::int64_t>(values.items.size()))};
   made.values = std::move(values);
-  made.meta.dtype = dtype_keyword(
-      source, call, is_integral ? c10::ScalarType::Long : c10::ScalarType::Float);
+  made.meta.dtype =
+      dtype_keyword(source, call, is_integral ? c10::ScalarType::Long : c10::ScalarType::Float);
   if (made.meta.sizes[0] == SizeExpr(0)) made.fill = Fill::zeros;
 }
 
@@ -289,7 +290,8 @@ constexpr std::array kMakers = {
 // `torch.randn`, `tensor`, `torch._dynamo.testing.rand_strided`.
 const Maker* find_maker(const std::string& callee) {
   std::string_view name = callee;
-  for (const std::string_view module : {"torch._dynamo.testing.", "torchdynamo.testing.", "torch."}) {
+  for (const std::string_view module :
+       {"torch._dynamo.testing.", "torchdynamo.testing.", "torch."}) {
     if (name.starts_with(module)) {
       name.remove_prefix(module.size());
       break;

@@ -27,8 +27,7 @@ class Mover {
     }
     move_graph(*file_.graph);
     if (found_.empty()) return;
-    file_.notes.push_back("the file is for the device '" + found_ +
-                          "'; Assay runs it on the CPU");
+    file_.notes.push_back("the file is for the device '" + found_ + "'; Assay runs it on the CPU");
   }
 
  private:

@@ -48,8 +48,8 @@ std::string InputReader::text_of(const Expression& expression) const {
 
 // `reader.tensor(...)  # primals_1`: stock names the placeholder behind each input.
 std::string InputReader::comment_behind(const Statement& statement) const {
-  const auto found = std::ranges::lower_bound(comments_, statement.end, {},
-                                              &graph::python::Comment::offset);
+  const auto found =
+      std::ranges::lower_bound(comments_, statement.end, {}, &graph::python::Comment::offset);
   if (found == comments_.end()) return {};
   const std::string_view between =
       std::string_view(source_.text).substr(statement.end, found->offset - statement.end);
@@ -211,8 +211,7 @@ InputReader::Written InputReader::symint(const Call& call) const {
     if (!value) throw call.error(given, "expected an integer");
     made.value = *value;
   }
-  made.expression =
-      call.constant<std::string>(Call::kKeywordOnly, "expr", "a string").value_or("");
+  made.expression = call.constant<std::string>(Call::kKeywordOnly, "expr", "a string").value_or("");
   return {made, {}, is_unknown};
 }
 
@@ -227,8 +226,7 @@ void InputReader::top_level(const Statement& statement) {
     if (auto items = list_items(*statement.value)) {
       list->second.insert(list->second.end(), items->begin(), items->end());
     }
-  } else if (statement.kind == Statement::Kind::expression &&
-             statement.value->kind == Kind::call) {
+  } else if (statement.kind == Statement::Kind::expression && statement.value->kind == Kind::call) {
     const Expression& call = *statement.value;
     const std::string callee = Call(source_, call).callee();
     for (const std::string& reader : readers_) {
@@ -349,7 +347,9 @@ std::optional<InputReader::Written> InputReader::value(const Expression& express
     case Kind::none:
       return Written{ConstantInput{}, {}};
     case Kind::tuple:
-      if (expression.children.size() < 4) return std::nullopt;
+      if (expression.children.size() < 4) {
+        throw error(expression, "expected (sizes, strides, dtype, device[, requires_grad])");
+      }
       return Written{old_form_tensor(expression), {}};
     case Kind::call:
       if (auto tensor = graph::tensor_from_syntax(source_, expression)) {

@@ -11,6 +11,7 @@
 #include <c10/core/GradMode.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "assay/error.h"
@@ -56,7 +57,10 @@ class InputLoader {
   }
 
   Inputs load() {
-    for (const StorageSpec& spec : file_.storages) storages_.push_back(storage(spec));
+    const std::vector<std::int64_t> reached = reached_bytes();
+    for (std::size_t i = 0; i < file_.storages.size(); ++i) {
+      storages_.push_back(storage(file_.storages[i], reached[i]));
+    }
     for (const Input& input : file_.inputs) {
       result_.values.push_back(
           std::visit([this](const auto& described) { return this->value(described); }, input));
@@ -68,12 +72,44 @@ class InputLoader {
   }
 
  private:
-  c10::Storage storage(const StorageSpec& spec) {
-    const std::int64_t bytes = spec.bytes.evaluate(file_.symbols);
+  // The bytes that tensors reach in each storage. Stock's minifier shrinks a storage and leaves the
+  // offsets; its reader makes a storage that it synthesizes larger again.
+  std::vector<std::int64_t> reached_bytes() const {
+    std::vector<std::int64_t> reached(file_.storages.size(), 0);
+    for (const Input& input : file_.inputs) {
+      const auto* tensor = std::get_if<TensorInput>(&input);
+      if (tensor == nullptr) continue;
+      std::int64_t last = tensor->storage_offset.evaluate(file_.symbols);
+      bool is_usable = last >= 0;
+      for (std::size_t i = 0; i < tensor->meta.sizes.size(); ++i) {
+        const std::int64_t size = tensor->meta.sizes[i].evaluate(file_.symbols);
+        const std::int64_t stride = tensor->meta.strides[i].evaluate(file_.symbols);
+        std::int64_t reach = 0;
+        is_usable = is_usable && size > 0 && stride >= 0 &&
+                    !__builtin_mul_overflow(size - 1, stride, &reach) &&
+                    !__builtin_add_overflow(last, reach, &last);
+      }
+      const auto item = static_cast<std::int64_t>(c10::elementSize(tensor->meta.dtype));
+      std::int64_t bytes = 0;
+      if (!is_usable || __builtin_add_overflow(last, 1, &last) ||
+          __builtin_mul_overflow(last, item, &bytes)) {
+        continue;  // empty, or refused when it is made
+      }
+      reached[tensor->storage] = std::max(reached[tensor->storage], bytes);
+    }
+    return reached;
+  }
+
+  void check_memory(std::int64_t bytes) const {
     if (bytes < 0 || static_cast<std::uint64_t>(bytes) > physical_memory()) {
       throw UserError(file_.source->file + ": an input needs " + std::to_string(bytes) +
                       " bytes, more than this machine has");
     }
+  }
+
+  c10::Storage storage(const StorageSpec& spec, std::int64_t reached) {
+    const std::int64_t bytes = spec.bytes.evaluate(file_.symbols);
+    check_memory(bytes);
     if (const auto held = file_.inlined_storages.find(spec.hash);
         held != file_.inlined_storages.end()) {
       ++result_.loaded_storages;
@@ -85,8 +121,10 @@ class InputLoader {
     }
     ++result_.made_up_storages;
     if (!spec.hash.empty() && first_missing_.empty()) first_missing_ = spec.hash;
+    check_memory(reached);
     const auto item = static_cast<std::int64_t>(c10::elementSize(spec.dtype_hint));
-    return made_up_elements(bytes / item, spec.dtype_hint).storage();
+    const std::int64_t count = std::max(bytes / item, (reached + item - 1) / item);
+    return made_up_elements(count, spec.dtype_hint).storage();
   }
 
   c10::Storage storage_of(const std::string& contents, std::size_t bytes) const {

@@ -84,9 +84,9 @@ Recovered parse_what_can_be_read(Source& source) {
           std::string_view(text).substr(extent.begin, extent.end - extent.begin);
       const bool is_blank = statement.find_first_not_of(" \t\r\n") == std::string_view::npos;
       if (is_blank || is_essential(statement)) throw *recovered.first_error;
-      const auto first_line = 1 + std::count(text.begin(),
-                                             text.begin() + static_cast<std::ptrdiff_t>(extent.begin),
-                                             '\n');
+      const auto first_line =
+          1 +
+          std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(extent.begin), '\n');
       recovered.notes.push_back("line " + std::to_string(first_line) +
                                 " is not Python and was skipped: " + error.detail().message);
       for (std::size_t i = extent.begin; i < extent.end; ++i) {

@@ -290,7 +290,8 @@ class FileReader {
       throw UserError(source_.file + ": the graph takes " + std::to_string(placeholders.size()) +
                       " inputs, the file gives " + std::to_string(written.size()));
     }
-    for (std::size_t i = 0; i < written.size(); ++i) replace_unsupported(written[i], *placeholders[i]);
+    for (std::size_t i = 0; i < written.size(); ++i)
+      replace_unsupported(written[i], *placeholders[i]);
     return written;
   }
 
@@ -314,7 +315,8 @@ class FileReader {
       }
     }
     if (found != written.size()) return written;
-    note(std::to_string(synthesized) + " inputs are not in the file; they are made from the "
+    note(std::to_string(synthesized) +
+         " inputs are not in the file; they are made from the "
          "graph's annotations");
     return aligned;
   }
@@ -325,7 +327,8 @@ class FileReader {
     if (!std::holds_alternative<UnsupportedInput>(written.input)) return;
     auto made = annotated(placeholder);
     if (!made) return;
-    note("the input '" + placeholder.name() + "' is of a type that stock PyTorch does not save; "
+    note("the input '" + placeholder.name() +
+         "' is of a type that stock PyTorch does not save; "
          "Assay makes a plain tensor of its shape");
     written = std::move(*made);
   }

@@ -58,7 +58,6 @@ EDITS = {
     "strides": ("(10, 10), req", "(10, 10), (1,), req", "expected as many strides as sizes"),
     "unknown dtype": ("is_leaf=True)", "dtype=torch.float33)", "expected a dtype"),
     "lost input": ("    reader.tensor(buf4", "    #", "takes 5 inputs, the file gives 4"),
-    "twice": ("def load_args", "def load_args(reader):\n    pass\ndef load_args", "defined twice"),
 }
 
 

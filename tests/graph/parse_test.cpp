@@ -177,9 +177,39 @@ TEST(Parse, AConstantHasAName) {
   EXPECT_EQ(print_call(*graph->output()->args()[0].node()), "view * 0.5");
 }
 
+TEST(Parse, NumbersByName) {
+  auto graph = parse_body("        return torch.clamp(x, float('-inf'), math.pi)\n");
+  EXPECT_EQ(print_call(*graph->output()->args()[0].node()),
+            "torch.clamp(x, -inf, 3.141592653589793)");
+}
+
+TEST(Parse, ModulesAsReprPrintsThem) {
+  auto graph = parse(
+      "class Repro(torch.nn.Module):\n"
+      "    def __init__(self):\n"
+      "        super().__init__()\n"
+      "        self.m = Sequential(\n"
+      "          (0): Linear(in_features=2, out_features=3, bias=True)\n"
+      "          (act): ReLU()\n"
+      "          (2-3): 2 x Dropout(p=0.1, inplace=False)\n"
+      "        ).eval()\n"
+      "    def forward(self, x):\n"
+      "        m = self.m(x)\n"
+      "        return m\n");
+  const auto& module = std::get<ModuleAttribute>(graph->attribute("m")->value);
+  EXPECT_FALSE(module.is_training);
+  ASSERT_EQ(module.members->size(), 4U);
+  EXPECT_EQ((*module.members)[1].name, "act");
+  EXPECT_EQ((*module.members)[3].name, "3");
+  EXPECT_EQ((*module.members)[3].module.constructor, "Dropout");
+  EXPECT_FALSE((*module.members)[3].module.is_training);
+  EXPECT_EQ(difference(*graph, *parse(print(*graph))), "");
+}
+
 TEST(Parse, AnAttributeIsSetInTheConstructor) {
   const std::string head = "class Repro(torch.nn.Module):\n";
-  const std::string forward = "    def forward(self):\n        a = self.missing\n        return a\n";
+  const std::string forward =
+      "    def forward(self):\n        a = self.missing\n        return a\n";
   const std::string constructor = "    def __init__(self):\n        super().__init__()\n";
   EXPECT_NE(refusal(head + constructor + forward).find("no attribute 'missing'"),
             std::string::npos);

@@ -108,11 +108,11 @@ std::vector<Value> attend_backward(const BoundArguments& arguments, std::string_
   const at::Tensor query = arguments.tensor("query");
   // GPU kernels pad the rows of the sums.
   const at::Tensor sums = arguments.tensor("logsumexp").slice(-1, 0, query.size(-2));
-  return unpack(run("aten::_scaled_dot_product_flash_attention_for_cpu_backward",
-                    {arguments.tensor(gradient), query, arguments.tensor("key"),
-                     arguments.tensor("value"), arguments.tensor("out"), sums, 0.0,
-                     arguments.truth("is_causal")},
-                    {{"attn_mask", optional_operand(mask)}, {"scale", scale_operand(arguments)}}));
+  return unpack(
+      run("aten::_scaled_dot_product_flash_attention_for_cpu_backward",
+          {arguments.tensor(gradient), query, arguments.tensor("key"), arguments.tensor("value"),
+           arguments.tensor("out"), sums, 0.0, arguments.truth("is_causal")},
+          {{"attn_mask", optional_operand(mask)}, {"scale", scale_operand(arguments)}}));
 }
 
 Value flash_attention_backward(const BoundArguments& arguments) {
@@ -120,8 +120,7 @@ Value flash_attention_backward(const BoundArguments& arguments) {
 }
 
 Value cudnn_attention_backward(const BoundArguments& arguments) {
-  return tuple_of(
-      attend_backward(arguments, "grad_out", optional_tensor(arguments["attn_bias"])));
+  return tuple_of(attend_backward(arguments, "grad_out", optional_tensor(arguments["attn_bias"])));
 }
 
 Value efficient_attention_backward(const BoundArguments& arguments) {

@@ -11,11 +11,11 @@ namespace {
 
 // (output, mean, inverse deviation, reserve): the fourth is cuDNN's own.
 Value cudnn_batch_norm(const BoundArguments& arguments) {
-  std::vector<Value> results = unpack(
-      run("aten::native_batch_norm",
-          {arguments["input"], arguments["weight"], arguments["bias"], arguments["running_mean"],
-           arguments["running_var"], arguments["training"],
-           arguments["exponential_average_factor"], arguments["epsilon"]}));
+  std::vector<Value> results =
+      unpack(run("aten::native_batch_norm",
+                 {arguments["input"], arguments["weight"], arguments["bias"],
+                  arguments["running_mean"], arguments["running_var"], arguments["training"],
+                  arguments["exponential_average_factor"], arguments["epsilon"]}));
   results.push_back(run("aten::empty", {std::vector<std::int64_t>{0}}, {{"dtype", at::kByte}}));
   return tuple_of(std::move(results));
 }

@@ -28,6 +28,7 @@ FunctionTable normalisation_functions();
 FunctionTable operator_functions();
 FunctionTable pooling_functions();
 FunctionTable prim_functions();
+FunctionTable quantized_functions();
 FunctionTable random_prim_functions();
 FunctionTable resize_functions();
 FunctionTable state_functions();

@@ -22,9 +22,9 @@ functorch::RandomnessType randomness_of(const std::string& name) {
 }
 
 Value increment_nesting(const BoundArguments& arguments) {
-  return Operand(functorch::initAndPushDynamicLayer(
-                     functorch::TransformType::Vmap, c10::SymInt(arguments.integer("batch_size")),
-                     randomness_of(arguments.text("randomness"))))
+  return Operand(functorch::initAndPushDynamicLayer(functorch::TransformType::Vmap,
+                                                    c10::SymInt(arguments.integer("batch_size")),
+                                                    randomness_of(arguments.text("randomness"))))
       .value;
 }
 
