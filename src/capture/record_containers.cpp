@@ -29,11 +29,11 @@ bool has_builtin_items(PyObject* object) {
   return false;
 }
 
-bool is_builtin_dict(PyObject* object) {
-  return PyDict_CheckExact(object) || Py_TYPE(object) == &PyODict_Type;
-}
-
 }  // namespace
+
+bool is_container(PyObject* object) {
+  return is_sequence(object) || PyDict_Check(object) || PyAnySet_Check(object);
+}
 
 bool Recorder::is_known_key(PyObject* key) {
   if (is_scalar(key)) return true;
@@ -55,7 +55,6 @@ bool Recorder::know_contents(PyObject* container) {
   if (tracked->is_known || tracked->kind == Tracked::Kind::local) return true;
   if (tracked->source == nullptr) return false;
   Source* source = tracked->source;
-  tracked->is_known = true;
   if (is_sequence(container)) {
     const Py_ssize_t size = PySequence_Fast_GET_SIZE(container) - tracked->appended;
     source->checks.length = size;
@@ -65,28 +64,9 @@ bool Recorder::know_contents(PyObject* container) {
         return false;
       }
     }
-    return true;
+    return tracked->is_known = true;
   }
-  if (PyDict_Check(container)) {
-    if (tracked->is_mutated) return false;  // some items are new, some are not: not followed
-    const Ref keys = keys_in_order(container);
-    if (!keys) return false;
-    const Py_ssize_t size = PyList_GET_SIZE(keys.get());
-    for (Py_ssize_t i = 0; i < size; ++i) {
-      PyObject* key = PyList_GET_ITEM(keys.get(), i);
-      // Keys that are objects are compared by identity.
-      if (!is_scalar(key) && tracked_.find(key) == nullptr) {
-        Tracked& added = tracked_.add(key, Tracked::Kind::constant);
-        added.source = sources_.constant(key);
-        added.is_touched = true;
-      }
-      PyObject* value = PyDict_GetItemWithError(container, key);
-      if (value == nullptr) return false;
-      if (!arrived(value, sources_.get(Access::item, source, key))) return false;
-    }
-    source->checks.keys = Ref::steal(PyList_AsTuple(keys.get()));
-    return true;
-  }
+  if (PyDict_Check(container)) return tracked->is_known = know_items(container, *tracked);
   if (PyAnySet_Check(container)) {
     PyObject* item = nullptr;
     Py_ssize_t position = 0;
@@ -96,14 +76,76 @@ bool Recorder::know_contents(PyObject* container) {
       is_constant(item);
     }
     source->checks.value = Ref::steal(PyFrozenSet_New(container));
-    return true;
+    return tracked->is_known = true;
   }
   if (PySlice_Check(container) || Py_TYPE(container) == &PyRange_Type) {
     source->checks.value = Ref::borrow(container);
-    return true;
+    return tracked->is_known = true;
   }
-  tracked->is_known = false;
+  if (Py_TYPE(container) == deque_type()) {
+    static PyObject* const maximum = PyDict_GetItemString(deque_type()->tp_dict, "maxlen");
+    const Ref length = Ref::steal(PyObject_GetAttrString(container, "maxlen"));
+    arrived(length.get(), sources_.get(Access::member, source, maximum));
+    const Ref items = Ref::steal(PySequence_List(container));
+    source->checks.length = PyList_GET_SIZE(items.get());
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i) {
+      if (!arrived(PyList_GET_ITEM(items.get(), i),
+                   sources_.get(Access::element, source, nullptr, i))) {
+        return false;
+      }
+    }
+    return tracked->is_known = true;
+  }
   return false;
+}
+
+bool Recorder::know_items(PyObject* dict, Tracked& tracked) {
+  // Of a dict that was changed here, the keys that it had; what was set since is known.
+  if (tracked.is_mutated && !tracked.first_keys) return false;
+  const Ref keys = tracked.is_mutated ? tracked.first_keys : keys_in_order(dict);
+  if (!keys) return false;
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(keys.get()); ++i) {
+    PyObject* key = PyList_GET_ITEM(keys.get(), i);
+    is_constant(key);  // keys that are objects are compared by identity
+    if (tracked.known_keys) {
+      const int is_known = PySet_Contains(tracked.known_keys.get(), key);
+      if (is_known < 0) return false;
+      if (is_known == 1) continue;
+    }
+    PyObject* value = PyDict_GetItemWithError(dict, key);
+    if (value == nullptr) return false;
+    if (!arrived(value, sources_.get(Access::item, tracked.source, key))) return false;
+  }
+  tracked.source->checks.keys = Ref::steal(PyList_AsTuple(keys.get()));
+  return true;
+}
+
+void Recorder::before_item_change(PyObject* dict) {
+  constexpr Py_ssize_t kMost = 1000;  // larger ones are not looked at as a whole
+  Tracked* tracked = tracked_.find(dict);
+  if (tracked == nullptr || tracked->source == nullptr || tracked->is_known ||
+      tracked->is_mutated || PyDict_GET_SIZE(dict) > kMost) {
+    return;
+  }
+  tracked->first_keys = keys_in_order(dict);
+}
+
+bool Recorder::know_sortable(PyObject* object) {
+  if (is_scalar(object)) return true;
+  if (!touch(object) || is_tensor(object)) return false;
+  return !is_container(object) || know_all(object);
+}
+
+bool Recorder::know_comparable(PyObject* one, PyObject* other) {
+  if (one == other) return true;  // the same object, which is guarded
+  if (!know_sortable(one) || !know_sortable(other)) return false;
+  const Tracked* left = tracked_.find(one);
+  const Tracked* right = tracked_.find(other);
+  if (left != nullptr && right != nullptr && left->source != nullptr && right->source != nullptr &&
+      Py_TYPE(one) == Py_TYPE(other)) {
+    distinct_.emplace_back(left->source, right->source);
+  }
+  return true;
 }
 
 bool Recorder::know_all(PyObject* object, int depth) {
@@ -113,9 +155,8 @@ bool Recorder::know_all(PyObject* object, int depth) {
   if (tracked_.find(object)->kind == Tracked::Kind::constant && is_identity_object(object)) {
     return true;
   }
-  if (is_device(object)) return true;
-  if (!is_sequence(object) && !PyDict_Check(object) && !PyAnySet_Check(object) &&
-      !PySlice_Check(object) && Py_TYPE(object) != &PyRange_Type) {
+  if (is_device(object) || is_value_of_subclass(object)) return true;
+  if (!is_container(object) && !PySlice_Check(object) && Py_TYPE(object) != &PyRange_Type) {
     return false;
   }
   if (!know_contents(object)) return false;
@@ -147,8 +188,9 @@ bool Recorder::before_change(PyObject* object) {
     save_for_rollback(object);
     return true;
   }
+  if (!know_contents(object)) return false;
   tracked->is_mutated = true;
-  return know_contents(object);
+  return true;
 }
 
 void Recorder::changed_contents(PyObject* container) {
@@ -164,6 +206,26 @@ void Recorder::changed_contents(PyObject* container) {
     return;
   }
   effects_.push_back({Effect::Kind::replace, Ref::borrow(container), Ref(), std::move(snapshot)});
+}
+
+void Recorder::called_method(const Call& call) {
+  Tracked* tracked = tracked_.find(call.args[0]);
+  tracked->is_mutated = true;
+  if (tracked->source == nullptr) return;
+  const auto count = static_cast<Py_ssize_t>(call.count) - 1;
+  Ref arguments = Ref::steal(PyTuple_New(count));
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    // Containers as they are now: they may change later.
+    PyObject* argument = call.args[i + 1];
+    const bool is_copied = !PyTuple_CheckExact(argument) && is_container(argument);
+    PyObject* given = is_copied ? PySequence_Tuple(argument) : Py_NewRef(argument);
+    PyTuple_SET_ITEM(arguments.get(), i, given);
+    if (is_copied) track_local(given);
+  }
+  track_local(arguments.get());
+  is_constant(call.callable);
+  effects_.push_back({Effect::Kind::call_method, Ref::borrow(call.args[0]),
+                      Ref::borrow(call.callable), std::move(arguments)});
 }
 
 bool Recorder::append(PyObject* list, PyObject* item) {
@@ -194,7 +256,7 @@ bool Recorder::store_item(Activation& a, Operand container, Operand key, Operand
   if (is_tensor(object)) {
     PyObject* args[] = {nullptr, object, key.object, value.object};
     static PyObject* const setitem = [] {
-      PyObject* module = PyImport_ImportModule("operator");
+      PyObject* module = import_module("operator");
       return PyObject_GetAttrString(module, "setitem");
     }();
     PyObject* result =
@@ -202,13 +264,14 @@ bool Recorder::store_item(Activation& a, Operand container, Operand key, Operand
     Py_XDECREF(result);
     return result != nullptr;
   }
-  if (is_builtin_dict(object)) {
+  if (PyDict_Check(object) && is_method_of_dict(object, "__setitem__")) {
     if (!is_known_key(key.object)) {
       const Tracked* tracked = tracked_.find(object);
       if (tracked->source != nullptr) return plainly("a key of a dict is an object");
     }
     const Tracked* tracked = tracked_.find(object);
     if (tracked->source == nullptr) save_for_rollback(object);
+    before_item_change(object);
     if (!Operations::store_item(a, container, key, value)) return false;
     changed_item(object, key.object, value.object);
     return true;
@@ -237,9 +300,11 @@ bool Recorder::delete_item(Activation& a, Operand container, Operand key) {
   read(container);
   read(key);
   PyObject* object = container.object;
-  if (touch(object) && is_builtin_dict(object) && is_known_key(key.object)) {
+  if (touch(object) && PyDict_Check(object) && is_method_of_dict(object, "__delitem__") &&
+      is_known_key(key.object)) {
     if (tracked_.find(object)->source == nullptr) save_for_rollback(object);
     read_item(object, key.object);
+    before_item_change(object);
     if (!Operations::delete_item(a, container, key)) return false;
     changed_item(object, key.object, nullptr);
     return true;
@@ -285,8 +350,7 @@ PyObject* Recorder::load_item(Activation& a, Operand container, Operand key) {
     if (!know_contents(object)) return plainly("the contents of a container are not known");
     return made(a, Operations::load_item(a, container, key), "indexing");
   }
-  if (PyDict_Check(object) &&
-      Py_TYPE(object)->tp_as_mapping->mp_subscript == PyDict_Type.tp_as_mapping->mp_subscript) {
+  if (PyDict_Check(object) && is_method_of_dict(object, "__getitem__")) {
     const Tracked* tracked = tracked_.find(object);
     if (!is_known_key(key.object) && tracked->source != nullptr) {
       return plainly("a dict is indexed by an object");
@@ -299,9 +363,11 @@ PyObject* Recorder::load_item(Activation& a, Operand container, Operand key) {
         PyDict_CheckExact(object) ? nullptr : lookup_on_type(Py_TYPE(object), missing);
     if (handler == nullptr) return Operations::load_item(a, container, key);  // KeyError
     if (PyFunction_Check(handler)) return call_method(a, object, "__missing__", {key.object});
-    return plainly("a missing key of a defaultdict");
+    if (Py_TYPE(object) != defaultdict_type()) return plainly("a missing key of a dict");
+    return default_item(a, object, key);
   }
-  if (Py_TYPE(object) == &PyRange_Type && know_all(object) && know_all(key.object)) {
+  if ((Py_TYPE(object) == &PyRange_Type || Py_TYPE(object) == deque_type()) &&
+      know_contents(object) && know_all(key.object)) {
     return made(a, Operations::load_item(a, container, key), "indexing");
   }
   if (PyType_Check(object)) {
@@ -315,6 +381,25 @@ PyObject* Recorder::load_item(Activation& a, Operand container, Operand key) {
     return call_method(a, object, "__getitem__", {key.object});
   }
   return plainly(std::string("indexing an object of type '") + Py_TYPE(object)->tp_name + "'");
+}
+
+// A defaultdict is asked for a key that it does not have.
+PyObject* Recorder::default_item(Activation& a, PyObject* dict, Operand key) {
+  static PyObject* const name = PyUnicode_InternFromString("default_factory");
+  const Ref factory = Ref::steal(get_attribute(a, dict, name));
+  if (!factory) return nullptr;
+  if (factory.get() == Py_None) return Operations::load_item(a, {dict, nullptr}, key);  // KeyError
+  PyObject* no_args[] = {nullptr};
+  Ref value = Ref::steal(call_object(a, {factory.get(), no_args + 1, 0, nullptr}));
+  if (!value || !store_item(a, {dict, nullptr}, key, {value.get(), nullptr})) return nullptr;
+  return value.release();
+}
+
+bool Recorder::is_method_of_dict(PyObject* object, const char* name) {
+  const Ref text = Ref::steal(PyUnicode_InternFromString(name));
+  PyObject* found = lookup_on_type(Py_TYPE(object), text.get());
+  return found != nullptr && (found == _PyType_Lookup(&PyDict_Type, text.get()) ||
+                              found == _PyType_Lookup(&PyODict_Type, text.get()));
 }
 
 bool Recorder::is_python_method(PyObject* object, const char* name) {
@@ -388,9 +473,17 @@ PyObject* Recorder::contains(Activation& a, Operand item, Operand container, boo
     const SuspendScope suspended(*this);  // Tensor.__hash__ is by identity
     return Operations::contains(a, item, container, invert);
   }
-  if ((is_sequence(object) || PyAnySet_Check(object) || Py_TYPE(object) == &PyRange_Type ||
-       PyDict_Check(object)) &&
-      know_contents(object)) {
+  if (is_sequence(object) && know_contents(object)) {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
+      PyObject* element = PySequence_Fast_GET_ITEM(object, i);
+      // Up to the item itself: a tensor's == would run an operator.
+      if (element == item.object) break;
+      if (!know_comparable(item.object, element)) return plainly("`in` compares values");
+    }
+    return watched(a, before, Operations::contains(a, item, container, invert));
+  }
+  if ((PyAnySet_Check(object) || Py_TYPE(object) == &PyRange_Type || PyDict_Check(object)) &&
+      (is_known_key(item.object) || know_all(item.object)) && know_contents(object)) {
     return watched(a, before, Operations::contains(a, item, container, invert));
   }
   return plainly("`in` on an object that is not modelled");
@@ -514,15 +607,26 @@ bool Recorder::list_append(Activation& a, PyObject* list, Operand item) {
   return append(list, item.object);
 }
 
+bool Recorder::know_order(PyObject* object) {
+  if (!PyAnySet_Check(object)) return true;
+  const Tracked* tracked = tracked_.find(object);
+  if (tracked == nullptr || tracked->source == nullptr) return true;
+  if (tracked->is_mutated) return false;  // depends on more than the order before
+  tracked->source->checks.order = Ref::steal(PySequence_Tuple(object));
+  return true;
+}
+
 bool Recorder::is_iterable_known(PyObject* object) {
   return (is_sequence(object) && has_builtin_items(object)) || is_scalar(object) ||
-         is_builtin_dict(object) || PyAnySet_CheckExact(object) || Py_TYPE(object) == &PyRange_Type;
+         is_builtin_dict(object) || PyAnySet_CheckExact(object) ||
+         Py_TYPE(object) == &PyRange_Type || Py_TYPE(object) == deque_type();
 }
 
 bool Recorder::list_extend(Activation& a, PyObject* list, Operand iterable) {
   if (!is_recording()) return Operations::list_extend(a, list, iterable);
   read(iterable);
-  if (is_iterable_known(iterable.object) && know_contents(iterable.object)) {
+  if (is_iterable_known(iterable.object) && know_contents(iterable.object) &&
+      know_order(iterable.object)) {
     if (!before_change(list)) {
       if (!stop(a, "a list is extended whose contents are not known")) return false;
       return Operations::list_extend(a, list, iterable);
@@ -601,7 +705,8 @@ bool Recorder::unpack(Activation& a, Operand iterable, int before, int after, Py
   if (!is_recording()) return Operations::unpack(a, iterable, before, after, out);
   read(iterable);
   Ref items;
-  if (is_iterable_known(iterable.object) && know_contents(iterable.object)) {
+  if (is_iterable_known(iterable.object) && know_contents(iterable.object) &&
+      know_order(iterable.object)) {
     items = Ref::borrow(iterable.object);
   } else {
     const Ref iterator = Ref::steal(get_iter(a, iterable));
@@ -645,11 +750,10 @@ PyObject* Recorder::get_iter(Activation& a, Operand iterable) {
     if (!know_contents(dict)) return plainly("a loop over a dict whose contents are not known");
   } else if (!is_iterable_known(object) && !PyDict_Check(object)) {
     return plainly(std::string("a loop over an object of type '") + Py_TYPE(object)->tp_name + "'");
-  } else if (PyAnySet_Check(object) && tracked->source != nullptr && PySet_GET_SIZE(object) > 1) {
-    return plainly("a loop over a set, whose order is not guarded");
   } else if (!know_contents(object)) {
     return plainly("a loop over a container whose contents are not known");
   }
+  if (!know_order(object)) return plainly("a loop over a set that was changed");
   return made(a, Operations::get_iter(a, iterable), "iter()");
 }
 
