@@ -77,7 +77,8 @@ bool is_enum_member(PyObject* object) {
 
 bool is_identity_object(PyObject* object) {
   static const Types types = make_identity_types();
-  if (types.contains(Py_TYPE(object)) || PyType_Check(object) || is_enum_member(object)) return true;
+  if (types.contains(Py_TYPE(object)) || PyType_Check(object) || is_enum_member(object))
+    return true;
   if (PyCFunction_Check(object)) {
     // A method of an instance is a new object each time; a function of a module is not.
     PyObject* self = PyCFunction_GET_SELF(object);
@@ -175,6 +176,28 @@ bool is_operator_getter(PyObject* object) {
 bool is_builtin_dict(PyObject* object) {
   return PyDict_CheckExact(object) || Py_TYPE(object) == &PyODict_Type ||
          Py_TYPE(object) == defaultdict_type();
+}
+
+bool is_sequence(PyObject* object) { return PyList_Check(object) || PyTuple_Check(object); }
+
+// A subclass that reads its items as list and tuple do.
+bool has_builtin_items(PyObject* object) {
+  const PyTypeObject* type = Py_TYPE(object);
+  const PyMappingMethods* mapping = type->tp_as_mapping;
+  if (PyTuple_Check(object)) {
+    return mapping != nullptr &&
+           mapping->mp_subscript == PyTuple_Type.tp_as_mapping->mp_subscript &&
+           type->tp_iter == PyTuple_Type.tp_iter;
+  }
+  if (PyList_Check(object)) {
+    return mapping->mp_subscript == PyList_Type.tp_as_mapping->mp_subscript &&
+           type->tp_iter == PyList_Type.tp_iter;
+  }
+  return false;
+}
+
+bool is_container(PyObject* object) {
+  return is_sequence(object) || PyDict_Check(object) || PyAnySet_Check(object);
 }
 
 PyObject* dict_of_view(PyObject* object) {

@@ -30,6 +30,12 @@ PyTypeObject* partial_type();
 bool is_struct_sequence(const PyTypeObject* type);
 /// operator.itemgetter, attrgetter or methodcaller.
 bool is_operator_getter(PyObject* object);
+/// A list or tuple, or of a subclass.
+bool is_sequence(PyObject* object);
+/// A list, tuple, dict or set, or of a subclass.
+bool is_container(PyObject* object);
+/// A list or tuple, or of a subclass that reads its items as they do.
+bool has_builtin_items(PyObject* object);
 /// dict, OrderedDict, defaultdict: those whose items are set as dict does.
 bool is_builtin_dict(PyObject* object);
 

@@ -97,8 +97,8 @@ class Cook {
     set(function->func_closure, optional_part(recipe, 2));
     set(function->func_dict, optional_part(recipe, 3));
     if (PyObject* annotations = like->func_annotations) {
-      const Ref own = PyDict_Check(annotations) ? checked(PyDict_Copy(annotations))
-                                                : Ref::borrow(annotations);
+      const Ref own =
+          PyDict_Check(annotations) ? checked(PyDict_Copy(annotations)) : Ref::borrow(annotations);
       set(function->func_annotations, own.get());
     }
     set(function->func_doc, like->func_doc);

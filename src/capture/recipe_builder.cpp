@@ -112,7 +112,10 @@ int RecipeBuilder::recipe(PyObject* object) {
       const auto known = std::ranges::find(outputs_, tracked->node);
       const auto index = static_cast<int>(known - outputs_.begin());
       if (known == outputs_.end()) outputs_.push_back(tracked->node);
-      const int attributes = tracked->has_known_dict ? attributes_of(object) : kNone;
+      // What was noted on the tensor.
+      PyObject* notes = tracked->has_known_dict ? recorder_.dict_of(object) : nullptr;
+      const bool has_notes = notes != nullptr && PyDict_GET_SIZE(notes) > 0;
+      const int attributes = has_notes ? recipe(notes) : kNone;
       if (attributes == kFailed) return kFailed;
       made = add(Make::output, nullptr, {}, attributes);
       segment_.recipes.back().index = index;
@@ -442,10 +445,9 @@ std::vector<std::vector<const Source*>> RecipeBuilder::distinct_groups() const {
     std::vector<const Source*> group = {tracked.source};
     const bool is_fixed = tracked.kind == Tracked::Kind::constant;
     for (auto& [other, its] : recorder_.tracked_) {
-      const bool may_be_it = its.kind == Tracked::Kind::source ||
-                             (!is_fixed && its.kind == Tracked::Kind::constant);
-      if (other != object && may_be_it && its.is_touched &&
-          Py_TYPE(other) == Py_TYPE(object)) {
+      const bool may_be_it =
+          its.kind == Tracked::Kind::source || (!is_fixed && its.kind == Tracked::Kind::constant);
+      if (other != object && may_be_it && its.is_touched && Py_TYPE(other) == Py_TYPE(object)) {
         group.push_back(its.source);
       }
     }
@@ -521,11 +523,9 @@ std::vector<c10::IValue> RecipeBuilder::finish_graph() {
   for (const Recipe& made : segment_.recipes) {
     if (made.make == Make::source) needed[static_cast<std::size_t>(made.index)] = true;
   }
-  segment_.guards = std::make_unique<SegmentGuards>(recorder_.sources_, needed, distinct_groups(),
-                                                    std::move(recorder_.lookups_),
-                                                    std::move(recorder_.subclass_checks_),
-                                                    recorder_.state_,
-                                                    recorder_.root_->frame->f_globals);
+  segment_.guards = std::make_unique<SegmentGuards>(
+      recorder_.sources_, needed, distinct_groups(), std::move(recorder_.lookups_),
+      std::move(recorder_.subclass_checks_), recorder_.state_, recorder_.root_->frame->f_globals);
   if (recorder_.no_exception_) segment_.guards->require_no_exception();
   std::vector<const Source*> by_id;
   for (const Source& source : recorder_.sources_.all()) by_id.push_back(&source);

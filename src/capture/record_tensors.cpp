@@ -331,8 +331,7 @@ PyObject* Recorder::tensor_attribute(Activation& a, PyObject* tensor, PyObject* 
   if (!is_plain_tensor(tensor)) return plainly("a tensor subclass with behavior of its own");
   if (is_metadata(text)) return made(a, PyObject_GetAttr(tensor, name), "an attribute of a tensor");
   if (is_view_attribute(text)) {
-    static PyObject* const function =
-        PyObject_GetAttrString(import_module("builtins"), "getattr");
+    static PyObject* const function = PyObject_GetAttrString(import_module("builtins"), "getattr");
     PyObject* args[] = {nullptr, tensor, name};
     return call_tensor_function(a, "getattr", false, {function, args + 1, 2, nullptr});
   }

@@ -116,9 +116,9 @@ void Recorder::add_slots(Activation& root) {
 void Recorder::checkpoint(Activation& root) {
   if (after_pop_except_ && handling_ > 0) --handling_;
   after_pop_except_ = instruction_at(root.code, root.instruction).opcode == POP_EXCEPT;
-  checkpoint_ = {tracked_.order(), sources_.size(), lookups_.size(),  subclass_checks_.size(),
-                 effects_.size(),  nodes_.size(),   distinct_.size(), grad_mode_,
-                 autocast_};
+  checkpoint_ = {tracked_.order(),        sources_.size(), lookups_.size(),
+                 subclass_checks_.size(), effects_.size(), nodes_.size(),
+                 distinct_.size(),        grad_mode_,      autocast_};
   if (saved_.empty()) return;
   const SuspendScope not_followed(*this);
   saved_.clear();
@@ -341,8 +341,9 @@ Ref values_of_slots(PyObject* object) {
   Ref values = Ref::steal(PyList_New(0));
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(slots.get()); ++i) {
     PyObject* descriptor = PyList_GET_ITEM(slots.get(), i);
-    const Ref value = Ref::steal(Py_TYPE(descriptor)->tp_descr_get(
-        descriptor, object, reinterpret_cast<PyObject*>(Py_TYPE(object))));
+    const Ref value = Ref::steal(
+        Py_TYPE(descriptor)
+            ->tp_descr_get(descriptor, object, reinterpret_cast<PyObject*>(Py_TYPE(object))));
     if (!value) {
       PyErr_Clear();  // unset
       continue;

@@ -4,8 +4,8 @@
 /// change of an older object becomes an effect. Whatever it cannot follow ends the segment.
 ///
 /// One recorder per thread (driver.cpp). The operations are implemented by theme:
-/// recorder.cpp (life of a segment, tracking), record_attributes.cpp, record_containers.cpp,
-/// record_calls.cpp, record_tensors.cpp, and the models of builtins in models/.
+/// recorder.cpp (life of a segment, tracking), record_attributes.cpp, record_contents.cpp,
+/// record_containers.cpp, record_building.cpp, record_calls.cpp, record_tensors.cpp, and the models of builtins in models/.
 #pragma once
 
 #include <functional>
@@ -115,7 +115,8 @@ class Recorder final : public Operations {
   void changed_item(PyObject* dict, PyObject* key, PyObject* value);
   /// After a container was changed in some other way.
   void changed_contents(PyObject* container);
-  /// After a method of a set was called, to which the arguments of a call after the first were given.
+  /// After a method of a set was called, to which the arguments of a call after the first were
+  /// given.
   void called_method(const Call& call);
   bool append(PyObject* list, PyObject* item);
   bool set_grad_mode(Activation& a, bool enabled);
@@ -374,9 +375,6 @@ class Recorder final : public Operations {
 
 /// Descriptors of __slots__ and what is in them, in turn: a list.
 Ref values_of_slots(PyObject* object);
-/// A list, tuple, dict or set, or of a subclass.
-bool is_container(PyObject* object);
-
 /// While it lives, Python frames are not followed.
 class SuspendScope {
  public:

@@ -130,8 +130,9 @@ bool SubclassCheck::holds() {
   }();
   auto* checked = reinterpret_cast<PyTypeObject*>(type.get());
   Ref token = is_abstract ? Ref::steal(PyObject_CallNoArgs(get_token)) : Ref();
-  const bool is_known = version != 0 && checked->tp_version_tag == version &&
-                        (!is_abstract || (registrations && same_set(token.get(), registrations.get())));
+  const bool is_known =
+      version != 0 && checked->tp_version_tag == version &&
+      (!is_abstract || (registrations && same_set(token.get(), registrations.get())));
   if (is_known) return true;
   const int answer = PyObject_IsSubclass(type.get(), of.get());
   if (answer < 0) PyErr_Clear();

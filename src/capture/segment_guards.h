@@ -21,8 +21,8 @@ struct TypeLookup {
   unsigned version = 0;  ///< The type's version tag when this was last seen to hold.
 };
 
-/// issubclass(type, of) was asked, by isinstance too: the answer must still be the same. Asked again
-/// only if the type has changed, or if classes were registered with an abstract base class.
+/// issubclass(type, of) was asked, by isinstance too: the answer must still be the same. Asked
+/// again only if the type has changed, or if classes were registered with an abstract base class.
 struct SubclassCheck {
   Ref type;
   Ref of;

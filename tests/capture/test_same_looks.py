@@ -11,7 +11,7 @@ import enum
 import functools
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy
 import torch
@@ -45,7 +45,7 @@ class Level(enum.IntEnum):
     HIGH = 2
 
 
-class Mode(str, enum.Enum):
+class Mode(enum.StrEnum):
     A = "a"
     B = "bb"
 
@@ -85,9 +85,9 @@ def differ(function: Callable[..., Any], *arguments: tuple[Any, ...]) -> Any:
     return test
 
 
-test_sum_of_lists = differ(lambda x, l: x + sum(l + [1]), (Names([1]),), (Names([2]),))
-test_repeated_list = differ(lambda x, l: x + len(l * 2), (Names([1]),), (Names([2, 3]),))
-test_list_on_the_right = differ(lambda x, l: x + sum([1] + l), (Names([1]),), (Names([2]),))
+test_sum_of_lists = differ(lambda x, items: x + sum(items + [1]), (Names([1]),), (Names([2]),))
+test_repeated_list = differ(lambda x, items: x + len(items * 2), (Names([1]),), (Names([2, 3]),))
+test_list_on_the_right = differ(lambda x, items: x + sum([1] + items), (Names([1]),), (Names([2]),))
 test_sum_of_tuples = differ(lambda x, t: x + sum(t + (1,)), (Pair([1]),), (Pair([2]),))
 test_union_of_dicts = differ(lambda x, d: x + len(d | {"q": 1}), (Table(a=1),), (Table(b=2, c=1),))
 test_union_of_sets = differ(lambda x, s: x + sum(s | {100}), (Members([1]),), (Members([2, 3]),))
@@ -121,19 +121,19 @@ test_member_in_a_tuple = differ(
 test_member_is_text = differ(lambda x, e: x + len(e) + (e == "a"), (Mode.A,), (Mode.B,))
 test_flags = differ(lambda x, r: x + (r | Right.READ).value, (Right.READ,), (Right.WRITE,))
 test_nested_list_in_list = differ(
-    lambda x, i, l: x + 1 if i in l else x, ([1, 2], [[1, 2], [3]]), ([1, 2], [[1, 5], [3]])
+    lambda x, i, items: x + 1 if i in items else x, ([1, 2], [[1, 2], [3]]), ([1, 2], [[1, 5], [3]])
 )
 test_index_of_nested_list = differ(
-    lambda x, i, l: x + l.index(i), ([1], [[1], [3]]), ([1], [[3], [1]])
+    lambda x, i, items: x + items.index(i), ([1], [[1], [3]]), ([1], [[3], [1]])
 )
 test_count_of_nested_list = differ(
-    lambda x, i, l: x + l.count(i), ([1], [[1], [3]]), ([1], [[1], [1]])
+    lambda x, i, items: x + items.count(i), ([1], [[1], [3]]), ([1], [[1], [1]])
 )
 test_sorted_nested_lists = differ(
-    lambda x, l: x * sorted(l)[0][0], ([[2], [1]],), ([[3], [4]],), ([[4], [3]],)
+    lambda x, items: x * sorted(items)[0][0], ([[2], [1]],), ([[3], [4]],), ([[4], [3]],)
 )
 test_sorted_by_key = differ(
-    lambda x, l: x * sorted(l, key=lambda o: o.n)[0].n,
+    lambda x, items: x * sorted(items, key=lambda o: o.n)[0].n,
     ([Plain(2), Plain(1)],),
     ([Plain(3), Plain(4)],),
 )
@@ -141,26 +141,28 @@ test_text_of_nested_containers = differ(
     lambda x, v: (x + 1, str(v), f"{v}"), ([1, [2]],), ([1, [3]],), ({"a": [1]},), ({"a": [2]},)
 )
 test_distance = differ(lambda x, p, q: x + math.dist(p, q), ([1, 2], [3, 4]), ([1, 2], [3, 5]))
-test_fields_by_format = differ(lambda x, o: (x + 1, "{0.n}".format(o)), (Plain(1),), (Plain(2),))
+test_text_in_python = differ(lambda x, o: (x + 1, f"{o}", str(o)), (Plain(1),), (Plain(2),))
 
 ONE, TWO = Plain(1), Plain(1)
 test_hash_by_identity = differ(lambda x, o: x + (hash(o) == hash(ONE)), (ONE,), (TWO,))
 test_id = differ(lambda x, o: x + (id(o) == id(ONE)), (ONE,), (TWO,))
 test_hash_in_python = differ(lambda x, o: x + hash(o), (Equal(1),), (Equal(2),))
 test_object_in_list = differ(
-    lambda x, o, l: x + 1 if o in l else x, (ONE, [TWO]), (ONE, [TWO, ONE]), (TWO, [TWO])
+    lambda x, o, items: x + 1 if o in items else x, (ONE, [TWO]), (ONE, [TWO, ONE]), (TWO, [TWO])
 )
 test_object_in_dict = differ(
     lambda x, o, d: x + d.get(o, 3) + (o in d), (ONE, {TWO: 1}), (ONE, {ONE: 2}), (TWO, {TWO: 1})
 )
 test_equal_object_in_list = differ(
-    lambda x, o, l: x + (o in l) + l.count(o), (Equal(1), [Equal(2)]), (Equal(2), [Equal(2)])
+    lambda x, o, items: x + (o in items) + items.count(o),
+    (Equal(1), [Equal(2)]),
+    (Equal(2), [Equal(2)]),
 )
 
 
 class Kept:
     thing = ONE
-    items: list[int] = []
+    items: ClassVar[list[int]] = []
 
 
 test_is_attribute_of_class = differ(
@@ -234,7 +236,8 @@ def test_instances_by_a_metaclass():
 
 @program
 def test_class_registered_later():
-    class Abstract(abc.ABC): ...
+    class Abstract(abc.ABC):  # noqa: B024
+        pass
 
     class Concrete: ...
 
@@ -320,7 +323,7 @@ def test_sets_of_another_order():
         for k in s:
             x = x * 2 + k
         first, *rest = s
-        return x, list(s), [k for k in s], first, rest
+        return x, list(s), [k + 1 for k in s], first, rest
 
     yield function
     one, two = set(), set()

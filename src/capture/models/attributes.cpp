@@ -158,8 +158,8 @@ bool set_plain_attribute(Recorder& recorder, Activation& a, PyObject* object, Py
   if (descriptor != nullptr && Py_TYPE(descriptor)->tp_descr_set != nullptr) {
     // A name or text of a new function, as functools.wraps sets them: recipes copy these.
     const std::string text = PyFunction_Check(object) ? to_string(name) : "";
-    const bool is_text = text == "__name__" || text == "__qualname__" || text == "__doc__" ||
-                         text == "__module__";
+    const bool is_text =
+        text == "__name__" || text == "__qualname__" || text == "__doc__" || text == "__module__";
     const bool is_kept = (is_text && value != nullptr && is_scalar(value)) ||
                          (text == "__annotations__" && value != nullptr);
     if (is_kept && recorder.is_new(object)) {

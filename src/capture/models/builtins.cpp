@@ -143,10 +143,9 @@ bool converts_in_python(Recorder& recorder, PyObject* conversion, PyObject* obje
 
 PyObject* to_value(Recorder& recorder, Activation& a, const Call& call) {
   if (call.count >= 1 && is_tensor(call.args[0])) {
-    return recorder.call_plainly(a, call,
-                                 std::string("the value of a tensor is read (") +
-                                     reinterpret_cast<PyTypeObject*>(call.callable)->tp_name +
-                                     "())");
+    const Ref name = Ref::steal(PyObject_GetAttrString(call.callable, "__name__"));
+    return recorder.call_plainly(
+        a, call, "the value of a tensor is read (" + to_string(name.get()) + "())");
   }
   bool is_value = true;
   for (std::size_t i = 0; i < call.count; ++i) is_value = is_value && is_scalar(call.args[i]);
@@ -159,11 +158,11 @@ PyObject* to_value(Recorder& recorder, Activation& a, const Call& call) {
   if (object == nullptr || !recorder.touch(object)) {
     return recorder.call_plainly(a, call, "a conversion of an object that is not modelled");
   }
-  const bool is_known = PyType_Check(object) || is_torch_enum(object) || is_device(object) ||
-                        is_value_of_subclass(object) || recorder.has_only_values(object) ||
-                        (PyExceptionInstance_Check(object) &&
-                         recorder.find(object)->kind == Tracked::Kind::local &&
-                         has_known_text(recorder, object));
+  const bool is_known =
+      PyType_Check(object) || is_torch_enum(object) || is_device(object) ||
+      is_value_of_subclass(object) || recorder.has_only_values(object) ||
+      (PyExceptionInstance_Check(object) && recorder.find(object)->kind == Tracked::Kind::local &&
+       has_known_text(recorder, object));
   if (is_known || converts_in_python(recorder, call.callable, object)) {
     return recorder.made(a, recorder.call_watched(a, call), "a conversion");
   }

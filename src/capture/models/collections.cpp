@@ -97,8 +97,8 @@ PyObject* count_elements(Recorder& recorder, Activation& a, const Call& call) {
     if (count == nullptr && PyErr_Occurred() != nullptr) return nullptr;
     const Operand before{count == nullptr ? zero.get() : count, nullptr};
     const Ref after = Ref::steal(recorder.binary(a, NB_ADD, before, {one.get(), nullptr}));
-    if (!after || !recorder.store_item(a, {call.args[0], nullptr}, {item, nullptr},
-                                       {after.get(), nullptr})) {
+    if (!after ||
+        !recorder.store_item(a, {call.args[0], nullptr}, {item, nullptr}, {after.get(), nullptr})) {
       return nullptr;
     }
   }
@@ -112,7 +112,8 @@ PyObject* changes_heap(Recorder& recorder, Activation& a, const Call& call) {
   const auto plainly = [&] {
     return recorder.call_plainly(a, call, "a heap whose items are not known");
   };
-  if (call.count == 0 || !PyList_CheckExact(call.args[0]) || !recorder.know_contents(call.args[0])) {
+  if (call.count == 0 || !PyList_CheckExact(call.args[0]) ||
+      !recorder.know_contents(call.args[0])) {
     return plainly();
   }
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(call.args[0]); ++i) {

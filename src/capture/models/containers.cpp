@@ -376,7 +376,6 @@ ModelTable container_models() {
       {"builtins.set.intersection_update", changes_set},
       {"builtins.set.difference_update", changes_set},
       {"builtins.set.symmetric_difference_update", changes_set},
-      {"builtins.set.pop", changes_contents},
       {"builtins.set.clear", changes_contents},
       {"builtins.set.union", reads_contents},
       {"builtins.set.intersection", reads_contents},

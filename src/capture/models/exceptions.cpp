@@ -58,7 +58,8 @@ void add_methods(ModelTable& table) {
   while (PyDict_Next(PyModule_GetDict(module.get()), &position, &name, &value) != 0) {
     if (!PyExceptionClass_Check(value)) continue;
     const auto add = [&](const char* method, Model model) {
-      if (PyDict_GetItemString(reinterpret_cast<PyTypeObject*>(value)->tp_dict, method) == nullptr) {
+      if (PyDict_GetItemString(reinterpret_cast<PyTypeObject*>(value)->tp_dict, method) ==
+          nullptr) {
         return;
       }
       auto* text_of = new std::string("builtins." + to_string(name) + "." + method);

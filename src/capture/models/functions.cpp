@@ -1,5 +1,5 @@
-// Callables that hold other callables or names: functools.partial, operator.itemgetter and its like,
-// bound methods; and functions that C code calls back.
+// Callables that hold other callables or names: functools.partial, operator.itemgetter and its
+// like, bound methods; and functions that C code calls back.
 #include <string>
 #include <vector>
 
@@ -81,8 +81,7 @@ PyObject* call_getter(Recorder& recorder, Activation& a, const Call& call) {
   }
   PyObject* object = call.args[0];
   if (is_method) {
-    const Ref method =
-        Ref::steal(get_dotted(recorder, a, object, PyTuple_GET_ITEM(args, 0)));
+    const Ref method = Ref::steal(get_dotted(recorder, a, object, PyTuple_GET_ITEM(args, 0)));
     if (!method) return nullptr;
     std::vector<PyObject*> all = {nullptr};
     for (Py_ssize_t i = 1; i < PyTuple_GET_SIZE(args); ++i) {
@@ -130,10 +129,8 @@ Ref followed(Recorder& recorder, PyObject* callable) {
 
 ModelTable function_models() {
   return {
-      {"functools.partial", make_partial},
-      {"operator.itemgetter", make_getter},
-      {"operator.attrgetter", make_getter},
-      {"operator.methodcaller", make_getter},
+      {"functools.partial", make_partial},  {"operator.itemgetter", make_getter},
+      {"operator.attrgetter", make_getter}, {"operator.methodcaller", make_getter},
       {"types.MethodType", make_method},
   };
 }

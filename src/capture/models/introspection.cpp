@@ -31,7 +31,8 @@ Answers how_it_answers(Recorder& recorder, PyObject* of, const char* question,
     return Answers::by_registry;
   }
   // nn.Parameter and its like: by a flag of the tensor, which follows from its type.
-  const Ref module = Ref::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(meta), "__module__"));
+  const Ref module =
+      Ref::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(meta), "__module__"));
   PyErr_Clear();
   if (module && PyUnicode_Check(module.get()) && to_string(module.get()).starts_with("torch")) {
     return Answers::as_type;
@@ -147,6 +148,24 @@ PyObject* type_instancecheck(Recorder& recorder, Activation& a, const Call& call
   return answer < 0 ? nullptr : truth(answer == 1);
 }
 
+// What abc.ABCMeta.__instancecheck__ and __subclasscheck__ call.
+PyObject* abc_instancecheck(Recorder& recorder, Activation& a, const Call& call) {
+  if (call.count != 2 || !PyType_Check(call.args[0]) || !recorder.touch(call.args[1])) {
+    return recorder.call_plainly(a, call, "isinstance() of an unknown object");
+  }
+  const int answer = recorder.is_subclass(Py_TYPE(call.args[1]), call.args[0], true);
+  return answer < 0 ? nullptr : truth(answer == 1);
+}
+
+PyObject* abc_subclasscheck(Recorder& recorder, Activation& a, const Call& call) {
+  if (call.count != 2 || !PyType_Check(call.args[0]) || !PyType_Check(call.args[1])) {
+    return recorder.call_plainly(a, call, "issubclass() of an unknown object");
+  }
+  const int answer = recorder.is_subclass(reinterpret_cast<PyTypeObject*>(call.args[1]),
+                                          call.args[0], true);
+  return answer < 0 ? nullptr : truth(answer == 1);
+}
+
 PyObject* id(Recorder& recorder, Activation& a, const Call& call) {
   const Tracked* tracked = nullptr;
   if (call.count == 1 && !is_scalar(call.args[0]) && recorder.touch(call.args[0])) {
@@ -165,8 +184,7 @@ PyObject* hash(Recorder& recorder, Activation& a, const Call& call) {
   }
   PyObject* object = call.args[0];
   static PyObject* const name = PyUnicode_InternFromString("__hash__");
-  PyObject* method =
-      is_scalar(object) ? nullptr : recorder.lookup_on_type(Py_TYPE(object), name);
+  PyObject* method = is_scalar(object) ? nullptr : recorder.lookup_on_type(Py_TYPE(object), name);
   if (method != nullptr && PyFunction_Check(method) && !is_tensor(object)) {
     return recorder.made(a, recorder.call_watched(a, call), "hash()");
   }
@@ -218,6 +236,8 @@ ModelTable introspection_models() {
       {"builtins.isinstance", isinstance},
       {"builtins.issubclass", issubclass},
       {"builtins.type.__instancecheck__", type_instancecheck},
+      {"_abc._abc_instancecheck", abc_instancecheck},
+      {"_abc._abc_subclasscheck", abc_subclasscheck},
       {"builtins.id", id},
       {"builtins.hash", hash},
       {"builtins.callable", is_callable},

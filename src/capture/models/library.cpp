@@ -126,7 +126,8 @@ PyObject* accumulate(Recorder& recorder, Activation& a, const Call& call) {
   if (call.positional() != 1) return make_itertool(recorder, a, call);
   for (std::size_t i = 1; i < call.count; ++i) {
     PyObject* name = PyTuple_GET_ITEM(call.names, static_cast<Py_ssize_t>(i - 1));
-    if (PyUnicode_CompareWithASCIIString(name, "func") == 0) return make_itertool(recorder, a, call);
+    if (PyUnicode_CompareWithASCIIString(name, "func") == 0)
+      return make_itertool(recorder, a, call);
   }
   recorder.is_constant(add);
   std::vector<PyObject*> args = {nullptr, call.args[0], add};
