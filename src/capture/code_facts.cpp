@@ -214,7 +214,7 @@ CodeLine line_of(PyCodeObject* code, int instruction) {
     PyObject* traceback = nullptr;
     PyErr_Fetch(&type, &value, &traceback);
     const NativeFramesScope native;
-    static PyObject* const module = PyImport_ImportModule("linecache");
+    static PyObject* const module = import_module("linecache");
     const Ref text =
         Ref::steal(module == nullptr ? nullptr
                                      : PyObject_CallMethod(module, "getline", "Oi",

@@ -21,6 +21,10 @@ Types make_identity_types() {
                  &PyMemberDescr_Type, &PyWrapperDescr_Type,     &PyProperty_Type,
                  &PyClassMethod_Type, &PyStaticMethod_Type};
   types.insert(type_of_attribute(&PyBaseObject_Type, "__init__"));
+  const Ref module = Ref::steal(import_module("types"));
+  for (const char* name : {"UnionType", "GenericAlias"}) {
+    types.insert(reinterpret_cast<PyTypeObject*>(PyObject_GetAttrString(module.get(), name)));
+  }
   return types;
 }
 
@@ -39,9 +43,10 @@ void add_types_of(Types& types, const char* expression, PyObject* globals) {
 Types make_iterator_types() {
   Types types;
   PyObject* globals = PyDict_New();
-  PyDict_SetItemString(globals, "__builtins__", PyEval_GetBuiltins());
-  PyDict_SetItemString(globals, "itertools", PyImport_ImportModule("itertools"));
+  PyDict_SetItemString(globals, "__builtins__", import_module("builtins"));
+  PyDict_SetItemString(globals, "itertools", import_module("itertools"));
   PyDict_SetItemString(globals, "OrderedDict", reinterpret_cast<PyObject*>(&PyODict_Type));
+  PyDict_SetItemString(globals, "deque", reinterpret_cast<PyObject*>(deque_type()));
   add_types_of(types,
                "[type(iter([])), type(iter(())), type(iter(range(0))), type(iter(range(2**70))),"
                " type(iter({})), type(iter({}.items())), type(iter({}.values())),"
@@ -53,7 +58,7 @@ Types make_iterator_types() {
                " itertools.product, itertools.islice, itertools.accumulate, itertools.zip_longest,"
                " itertools.starmap, itertools.permutations, itertools.combinations,"
                " itertools.cycle, itertools.takewhile, itertools.dropwhile, itertools.pairwise,"
-               " itertools.compress, itertools.filterfalse, type(iter(set())),"
+               " itertools.compress, itertools.filterfalse, type(iter(set())), type(iter(deque())),"
                " itertools.combinations_with_replacement]",
                globals);
   Py_DECREF(globals);
@@ -62,9 +67,18 @@ Types make_iterator_types() {
 
 }  // namespace
 
+bool is_enum_member(PyObject* object) {
+  static PyTypeObject* const meta = [] {
+    PyObject* module = import_module("enum");
+    return reinterpret_cast<PyTypeObject*>(PyObject_GetAttrString(module, "EnumMeta"));
+  }();
+  return PyType_IsSubtype(Py_TYPE(Py_TYPE(object)), meta) != 0;
+}
+
 bool is_identity_object(PyObject* object) {
   static const Types types = make_identity_types();
-  if (types.contains(Py_TYPE(object)) || PyType_Check(object)) return true;
+  if (types.contains(Py_TYPE(object)) || PyType_Check(object) || is_enum_member(object))
+    return true;
   if (PyCFunction_Check(object)) {
     // A method of an instance is a new object each time; a function of a module is not.
     PyObject* self = PyCFunction_GET_SELF(object);
@@ -82,12 +96,13 @@ bool is_iterator_of_iterators(PyObject* object) {
   static const Types simple = [] {
     Types types;
     PyObject* globals = PyDict_New();
-    PyDict_SetItemString(globals, "__builtins__", PyEval_GetBuiltins());
+    PyDict_SetItemString(globals, "__builtins__", import_module("builtins"));
+    PyDict_SetItemString(globals, "deque", reinterpret_cast<PyObject*>(deque_type()));
     add_types_of(types,
                  "[type(iter([])), type(iter(())), type(iter(range(0))), type(iter(range(2**70))),"
                  " type(iter({})), type(iter({}.items())), type(iter({}.values())),"
                  " type(reversed([])), type(reversed({})), type(reversed(())), type(iter('')),"
-                 " type(iter(set()))]",
+                 " type(iter(set())), type(iter(deque()))]",
                  globals);
     Py_DECREF(globals);
     return types;
@@ -98,12 +113,91 @@ bool is_iterator_of_iterators(PyObject* object) {
 bool has_object_layout(PyTypeObject* type) {
   for (; type != nullptr && type != &PyBaseObject_Type; type = type->tp_base) {
     if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0) return false;
-    // Types of C extensions have no Python __module__ of their own kind; slots add to the size.
-    const auto* heap = reinterpret_cast<PyHeapTypeObject*>(type);
-    if (heap->ht_slots != nullptr && PyTuple_GET_SIZE(heap->ht_slots) > 0) return false;
-    if (heap->ht_module != nullptr) return false;
+    // Types of C extensions have no Python __module__ of their own kind.
+    if (reinterpret_cast<PyHeapTypeObject*>(type)->ht_module != nullptr) return false;
   }
   return type == &PyBaseObject_Type;
+}
+
+Ref slots_of(PyTypeObject* type) {
+  Ref slots = Ref::steal(PyList_New(0));
+  PyObject* mro = type->tp_mro;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(mro); ++i) {
+    const auto* base = reinterpret_cast<PyTypeObject*>(PyTuple_GET_ITEM(mro, i));
+    const bool has_slots = (base->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0 &&
+                           reinterpret_cast<const PyHeapTypeObject*>(base)->ht_slots != nullptr;
+    if (!has_slots) continue;
+    Py_ssize_t position = 0;
+    PyObject* name = nullptr;
+    PyObject* value = nullptr;
+    while (PyDict_Next(base->tp_dict, &position, &name, &value) != 0) {
+      if (Py_TYPE(value) == &PyMemberDescr_Type) PyList_Append(slots.get(), value);
+    }
+  }
+  return slots;
+}
+
+namespace {
+
+PyTypeObject* type_of_module(const char* module_name, const char* name) {
+  const Ref module = Ref::steal(import_module(module_name));
+  return reinterpret_cast<PyTypeObject*>(PyObject_GetAttrString(module.get(), name));
+}
+
+}  // namespace
+
+PyTypeObject* deque_type() {
+  static PyTypeObject* const type = type_of_module("collections", "deque");
+  return type;
+}
+
+PyTypeObject* defaultdict_type() {
+  static PyTypeObject* const type = type_of_module("collections", "defaultdict");
+  return type;
+}
+
+PyTypeObject* partial_type() {
+  static PyTypeObject* const type = type_of_module("functools", "partial");
+  return type;
+}
+
+bool is_struct_sequence(const PyTypeObject* type) {
+  return type->tp_dict != nullptr && type->tp_base == &PyTuple_Type &&
+         PyDict_GetItemString(type->tp_dict, "n_sequence_fields") != nullptr;
+}
+
+bool is_operator_getter(PyObject* object) {
+  static const Types types = {type_of_module("operator", "itemgetter"),
+                              type_of_module("operator", "attrgetter"),
+                              type_of_module("operator", "methodcaller")};
+  return types.contains(Py_TYPE(object));
+}
+
+bool is_builtin_dict(PyObject* object) {
+  return PyDict_CheckExact(object) || Py_TYPE(object) == &PyODict_Type ||
+         Py_TYPE(object) == defaultdict_type();
+}
+
+bool is_sequence(PyObject* object) { return PyList_Check(object) || PyTuple_Check(object); }
+
+// A subclass that reads its items as list and tuple do.
+bool has_builtin_items(PyObject* object) {
+  const PyTypeObject* type = Py_TYPE(object);
+  const PyMappingMethods* mapping = type->tp_as_mapping;
+  if (PyTuple_Check(object)) {
+    return mapping != nullptr &&
+           mapping->mp_subscript == PyTuple_Type.tp_as_mapping->mp_subscript &&
+           type->tp_iter == PyTuple_Type.tp_iter;
+  }
+  if (PyList_Check(object)) {
+    return mapping->mp_subscript == PyList_Type.tp_as_mapping->mp_subscript &&
+           type->tp_iter == PyList_Type.tp_iter;
+  }
+  return false;
+}
+
+bool is_container(PyObject* object) {
+  return is_sequence(object) || PyDict_Check(object) || PyAnySet_Check(object);
 }
 
 PyObject* dict_of_view(PyObject* object) {

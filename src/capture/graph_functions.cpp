@@ -23,7 +23,7 @@ bool is_one_call(PyObject* function, const std::string& name, bool is_method) {
 }
 
 void add_module(Functions& functions, const char* module_name, const std::string& prefix) {
-  const Ref module = Ref::steal(PyImport_ImportModule(module_name));
+  const Ref module = Ref::steal(import_module(module_name));
   if (!module) {
     PyErr_Clear();
     return;
@@ -79,11 +79,11 @@ Functions* make_functions() {
 // torch.ops.aten.relu.default and torch.ops.aten.relu, by type.
 const GraphFunction* find_operator(PyObject* callable) {
   static PyTypeObject* const overload_type = [] {
-    const Ref module = Ref::steal(PyImport_ImportModule("torch._ops"));
+    const Ref module = Ref::steal(import_module("torch._ops"));
     return reinterpret_cast<PyTypeObject*>(PyObject_GetAttrString(module.get(), "OpOverload"));
   }();
   static PyTypeObject* const packet_type = [] {
-    const Ref module = Ref::steal(PyImport_ImportModule("torch._ops"));
+    const Ref module = Ref::steal(import_module("torch._ops"));
     return reinterpret_cast<PyTypeObject*>(
         PyObject_GetAttrString(module.get(), "OpOverloadPacket"));
   }();

@@ -19,7 +19,7 @@ Ref find_by_name(std::string_view name) {
   std::size_t end = name.rfind('.');
   while (end != std::string_view::npos) {
     const std::string module_name(name.substr(0, end));
-    Ref found = Ref::steal(PyImport_ImportModule(module_name.c_str()));
+    Ref found = Ref::steal(import_module(module_name.c_str()));
     if (!found) {
       PyErr_Clear();
       end = name.rfind('.', end - 1);
@@ -63,7 +63,8 @@ constexpr std::string_view stock_compiler = "torch._dynamo";
 Models* make_models() {
   auto* models = new Models;  // lives as long as the process, and keeps the functions alive
   for (const ModelTable& table :
-       {builtin_models(), container_models(), value_models(), introspection_models(),
+       {builtin_models(), container_models(), collection_models(), exception_models(),
+        function_models(), ordering_models(), value_models(), introspection_models(),
         library_models(), copying_models(), context_models(), torch_models()}) {
     for (const ModelRow& row : table) {
       if (std::string_view(row.name).starts_with(stock_compiler)) {
@@ -100,6 +101,14 @@ void prepare_models() {
   module_type();
   parameter_type();
   buffer_type();
+}
+
+PyObject* truth(bool value) { return Py_NewRef(value ? Py_True : Py_False); }
+
+Ref items_of(Recorder& recorder, Activation& a, PyObject* iterable) {
+  Ref list = Ref::steal(recorder.build_list(a, nullptr, nullptr, 0));
+  if (!list || !recorder.list_extend(a, list.get(), {iterable, nullptr})) return {};
+  return list;
 }
 
 PyObject* pure_model(Recorder& recorder, Activation& a, const Call& call) {

@@ -32,7 +32,7 @@ void add_note(const Ref& error, const std::string& note) {
 
 std::string text_of_raised(const Ref& error, bool with_traceback) {
   const NativeFramesScope native;
-  const Ref module = Ref::steal(PyImport_ImportModule("traceback"));
+  const Ref module = Ref::steal(import_module("traceback"));
   const char* function = with_traceback ? "format_exception" : "format_exception_only";
   const Ref lines =
       Ref::steal(module ? PyObject_CallMethod(module.get(), function, "O", error.get()) : nullptr);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "capture/constant_objects.h"
 #include "capture/cpython_311.h"
 #include "capture/torch_types.h"
 
@@ -31,7 +32,7 @@ class Cook {
 
  private:
   static bool has_parts_before(const Recipe& recipe, int index) {
-    if (recipe.attributes > index) return false;
+    if (recipe.attributes > index || recipe.factory > index) return false;
     return std::ranges::all_of(recipe.parts, [&](int part) { return part < index; });
   }
   PyObject* part(const Recipe& recipe, std::size_t index) const {
@@ -77,9 +78,7 @@ class Cook {
     if (type == &PyTuple_Type) return items;
     const Ref arguments = checked(PyTuple_Pack(1, items.get()));
     // namedtuple's __new__ takes the fields one by one; tuple's own takes the items.
-    const bool is_python_class = (type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0 &&
-                                 type->tp_new != nullptr && type->tp_base == &PyTuple_Type;
-    const newfunc create = is_python_class ? PyTuple_Type.tp_new : type->tp_new;
+    const newfunc create = is_struct_sequence(type) ? type->tp_new : PyTuple_Type.tp_new;
     return checked(create(type, arguments.get(), nullptr));
   }
 
@@ -97,6 +96,11 @@ class Cook {
     set(function->func_kwdefaults, optional_part(recipe, 1));
     set(function->func_closure, optional_part(recipe, 2));
     set(function->func_dict, optional_part(recipe, 3));
+    if (PyObject* annotations = like->func_annotations) {
+      const Ref own =
+          PyDict_Check(annotations) ? checked(PyDict_Copy(annotations)) : Ref::borrow(annotations);
+      set(function->func_annotations, own.get());
+    }
     set(function->func_doc, like->func_doc);
     set(function->func_module, like->func_module);
     return made;
@@ -111,12 +115,11 @@ class Cook {
     return made;
   }
 
-  static Ref make_deque() {
-    static PyObject* const type = [] {
-      PyObject* module = PyImport_ImportModule("collections");
-      return module == nullptr ? nullptr : PyObject_GetAttrString(module, "deque");
-    }();
-    return checked(type == nullptr ? nullptr : PyObject_CallNoArgs(type));
+  Ref make_partial(const Recipe& recipe) const {
+    Ref made = checked(PyObject_CallOneArg(recipe.object.get(), part(recipe, 0)));
+    checked(PyObject_CallMethod(made.get(), "__setstate__", "((OOOO))", part(recipe, 0),
+                                part(recipe, 1), part(recipe, 2), Py_None));
+    return made;
   }
 
   Ref make(const Recipe& recipe) const {
@@ -145,10 +148,8 @@ class Cook {
       }
       case Make::deque: {
         const Ref items = tuple_of(recipe, 1);
-        const Ref empty = make_deque();
-        return checked(
-            PyObject_CallFunctionObjArgs(reinterpret_cast<PyObject*>(Py_TYPE(empty.get())),
-                                         items.get(), part(recipe, 0), nullptr));
+        return checked(PyObject_CallFunctionObjArgs(reinterpret_cast<PyObject*>(deque_type()),
+                                                    items.get(), part(recipe, 0), nullptr));
       }
       case Make::slice:
         return checked(PySlice_New(part(recipe, 0), part(recipe, 1), part(recipe, 2)));
@@ -164,6 +165,8 @@ class Cook {
         return empty_instance(&PyBaseObject_Type, type_of(recipe));
       case Make::call:
         return make_call(recipe);
+      case Make::partial:
+        return make_partial(recipe);
     }
     throw PythonError{};
   }
@@ -188,8 +191,18 @@ class Cook {
       case Make::cell:
         if (count == 1) check(PyCell_Set(object, part(recipe, 0)));
         break;
+      case Make::instance:
+        for (std::size_t i = 0; i + 1 < count; i += 2) {
+          PyObject* descriptor = part(recipe, i);
+          check(Py_TYPE(descriptor)->tp_descr_set(descriptor, object, part(recipe, i + 1)));
+        }
+        break;
       default:
         break;
+    }
+    if (recipe.factory >= 0) {
+      check(PyObject_SetAttrString(object, "default_factory",
+                                   made_[static_cast<std::size_t>(recipe.factory)].get()));
     }
     if (recipe.attributes < 0) return;
     PyObject* attributes = made_[static_cast<std::size_t>(recipe.attributes)].get();

@@ -27,8 +27,9 @@ enum class Make : std::uint8_t {
   method,    ///< Function, receiver.
   builtin,   ///< The attribute `object` of the only part: a bound method of a builtin type.
   function,  ///< `object` is a function it is like; parts: defaults, kwdefaults, closure, dict.
-  instance,  ///< `object` is the type; the part, if any, is a dict of attributes.
+  instance,  ///< `object` is the type; parts: descriptors of __slots__ and their values in turn.
   call,      ///< The first part called with the others, then __setstate__(`object`) if set.
+  partial,   ///< functools.partial; parts: function, tuple of arguments, dict of keywords.
 };
 
 struct Recipe {
@@ -36,8 +37,9 @@ struct Recipe {
   int index = 0;
   Ref object;
   std::vector<int> parts;
-  /// Attributes of an instance that is also a container (a subclass of dict, say); or -1.
+  /// The __dict__ of an instance, of a container of a subclass, or of a tensor; or -1.
   int attributes = -1;
+  int factory = -1;  ///< A defaultdict's.
 };
 
 /// Parts come before what is made of them, except where an object contains itself.

@@ -18,8 +18,8 @@ namespace {
 // An object whose state is its __dict__: object.__new__ makes another one.
 bool is_plain_instance(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
-  return (type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0 && type->tp_itemsize == 0 &&
-         has_object_layout(type);
+  const bool is_class = (type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0 && type->tp_itemsize == 0;
+  return type == &PyBaseObject_Type || (is_class && has_object_layout(type));
 }
 
 // Inputs for the compiler in the place of those that the program has changed by now: they share
@@ -37,6 +37,19 @@ std::vector<c10::IValue> examples_as_before(const std::vector<c10::IValue>& inpu
     examples.emplace_back(std::move(tensor));
   }
   return examples;
+}
+
+// Functions of torch by the record of their operator if there is one, else by their name.
+bool writes_to_argument(const graph::Node& node) {
+  if (!node.is_call()) return false;
+  const aten::OperatorRecord& record = aten::operator_record(node);
+  if (record.is_known) return !record.writes.empty();
+  const std::string_view name = node.target().base_name();
+  const auto is_written = [](const graph::NamedArgument& argument) {
+    return argument.name == "out" || argument.name == "inplace";
+  };
+  return (name.ends_with('_') && !name.ends_with("__")) || name.ends_with("_norm") ||
+         std::ranges::any_of(node.kwargs(), is_written);
 }
 
 }  // namespace
@@ -99,7 +112,12 @@ int RecipeBuilder::recipe(PyObject* object) {
       const auto known = std::ranges::find(outputs_, tracked->node);
       const auto index = static_cast<int>(known - outputs_.begin());
       if (known == outputs_.end()) outputs_.push_back(tracked->node);
-      made = add(Make::output, nullptr, {});
+      // What was noted on the tensor.
+      PyObject* notes = tracked->has_known_dict ? recorder_.dict_of(object) : nullptr;
+      const bool has_notes = notes != nullptr && PyDict_GET_SIZE(notes) > 0;
+      const int attributes = has_notes ? recipe(notes) : kNone;
+      if (attributes == kFailed) return kFailed;
+      made = add(Make::output, nullptr, {}, attributes);
       segment_.recipes.back().index = index;
       break;
     }
@@ -206,6 +224,25 @@ int RecipeBuilder::attributes_of(PyObject* object) {
   return dict == nullptr ? kNone : recipe(dict);
 }
 
+int RecipeBuilder::factory_of(PyObject* object) {
+  const Ref factory = Ref::steal(PyObject_GetAttrString(object, "default_factory"));
+  return factory ? recipe(factory.get()) : failed("a defaultdict is still in use");
+}
+
+bool RecipeBuilder::add_slots(PyObject* object, std::vector<int>& parts) {
+  PyObject* saved = saved_contents(object);
+  const Ref values = saved != nullptr ? Ref::borrow(saved) : values_of_slots(object);
+  kept_.push_back(values);
+  for (Py_ssize_t i = 0; i + 1 < PyList_GET_SIZE(values.get()); i += 2) {
+    recorder_.is_constant(PyList_GET_ITEM(values.get(), i));
+    const int value = recipe(PyList_GET_ITEM(values.get(), i + 1));
+    if (value < 0) return false;
+    parts.push_back(recipe(PyList_GET_ITEM(values.get(), i)));
+    parts.push_back(value);
+  }
+  return true;
+}
+
 int RecipeBuilder::make_local(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);
   PyObject* type_object = reinterpret_cast<PyObject*>(type);
@@ -213,7 +250,9 @@ int RecipeBuilder::make_local(PyObject* object) {
   std::vector<int> parts;
   if (PyTuple_Check(object)) {
     if (!add_items(&PyTuple_GET_ITEM(object, 0), PyTuple_GET_SIZE(object), parts)) return kFailed;
-    return add(Make::tuple, type_object, std::move(parts));
+    const int attributes = type == &PyTuple_Type ? kNone : attributes_of(object);
+    if (attributes == kFailed) return kFailed;
+    return add(Make::tuple, type_object, std::move(parts), attributes);
   }
   if (PyList_Check(object)) {
     PyObject* contents = saved != nullptr ? saved : object;
@@ -243,10 +282,13 @@ int RecipeBuilder::make_local(PyObject* object) {
       parts.push_back(key_part);
       parts.push_back(value_part);
     }
-    const bool is_builtin = type == &PyDict_Type || type == &PyODict_Type;
-    const int attributes = is_builtin ? kNone : attributes_of(object);
+    const int attributes = is_builtin_dict(object) ? kNone : attributes_of(object);
     if (attributes == kFailed) return kFailed;
-    return complete(object, Make::dict, std::move(parts), attributes);
+    const int factory = type == defaultdict_type() ? factory_of(object) : kNone;
+    if (factory == kFailed) return kFailed;
+    const int made = complete(object, Make::dict, std::move(parts), attributes);
+    segment_.recipes[static_cast<std::size_t>(made)].factory = factory;
+    return made;
   }
   if (PyAnySet_Check(object)) {
     const Ref items = saved != nullptr ? Ref::borrow(saved) : Ref::steal(PySequence_List(object));
@@ -258,6 +300,26 @@ int RecipeBuilder::make_local(PyObject* object) {
     }
     return add(Make::set, type_object, std::move(parts));
   }
+  if (type == deque_type()) {
+    const Ref items = saved != nullptr ? Ref::borrow(saved) : Ref::steal(PySequence_List(object));
+    const Ref maximum = Ref::steal(PyObject_GetAttrString(object, "maxlen"));
+    kept_.insert(kept_.end(), {items, maximum});
+    parts.push_back(recipe(maximum.get()));
+    if (!add_items(&PyList_GET_ITEM(items.get(), 0), PyList_GET_SIZE(items.get()), parts)) {
+      return kFailed;
+    }
+    return add(Make::deque, nullptr, std::move(parts));
+  }
+  if (type == partial_type()) {
+    for (const char* name : {"func", "args", "keywords"}) {
+      const Ref part = Ref::steal(PyObject_GetAttrString(object, name));
+      const int made = part ? recipe(part.get()) : kFailed;
+      if (made < 0) return failed("a functools.partial is still in use");
+      parts.push_back(made);
+    }
+    return add(Make::partial, type_object, std::move(parts));
+  }
+  if (is_operator_getter(object)) return make_iterator(object);
   if (PySlice_Check(object)) {
     const auto* slice = reinterpret_cast<PySliceObject*>(object);
     PyObject* bounds[] = {slice->start, slice->stop, slice->step};
@@ -291,8 +353,8 @@ int RecipeBuilder::make_local(PyObject* object) {
   if (is_builtin_iterator(object)) return make_iterator(object);
   if (is_plain_instance(object)) {
     const int attributes = attributes_of(object);
-    if (attributes == kFailed) return kFailed;
-    return complete(object, Make::instance, {}, attributes);
+    if (attributes == kFailed || !add_slots(object, parts)) return kFailed;
+    return complete(object, Make::instance, std::move(parts), attributes);
   }
   return failed(std::string("an object of type '") + type->tp_name + "' is still in use");
 }
@@ -379,11 +441,13 @@ std::vector<std::vector<const Source*>> RecipeBuilder::distinct_groups() const {
   }
   if (tensors.size() > 1) groups.push_back(std::move(tensors));
   for (auto& [object, tracked] : recorder_.tracked_) {
-    if (!tracked.is_mutated || tracked.kind != Tracked::Kind::source) continue;
+    if (!tracked.is_mutated || tracked.source == nullptr) continue;
     std::vector<const Source*> group = {tracked.source};
+    const bool is_fixed = tracked.kind == Tracked::Kind::constant;
     for (auto& [other, its] : recorder_.tracked_) {
-      if (other != object && its.kind == Tracked::Kind::source && its.is_touched &&
-          Py_TYPE(other) == Py_TYPE(object)) {
+      const bool may_be_it =
+          its.kind == Tracked::Kind::source || (!is_fixed && its.kind == Tracked::Kind::constant);
+      if (other != object && may_be_it && its.is_touched && Py_TYPE(other) == Py_TYPE(object)) {
         group.push_back(its.source);
       }
     }
@@ -428,6 +492,7 @@ std::vector<c10::IValue> RecipeBuilder::finish_graph() {
   for (auto node = recorder_.nodes_.rbegin(); node != recorder_.nodes_.rend(); ++node) {
     if ((*node)->calls("operator.getitem") && (*node)->users().empty()) graph.erase(**node);
   }
+  const bool may_write = std::ranges::any_of(graph.nodes(), writes_to_argument);
   std::vector<const Source*> input_sources;
   std::vector<bool> wants_grad;
   for (const auto& input : recorder_.inputs_) {
@@ -437,8 +502,9 @@ std::vector<c10::IValue> RecipeBuilder::finish_graph() {
     }
     input_sources.push_back(input.source);
     const at::Tensor& tensor = input.tensor;
-    const bool is_mutated = (!tensor.is_inference() && tensor._version() != input.version) ||
-                            tensor.requires_grad() != input.requires_grad;
+    // Inference tensors do not count their versions.
+    const bool is_written = tensor.is_inference() ? may_write : tensor._version() != input.version;
+    const bool is_mutated = is_written || tensor.requires_grad() != input.requires_grad;
     segment_.mutates_inputs = segment_.mutates_inputs || is_mutated;
     segment_.mutates_history =
         segment_.mutates_history || (is_mutated && input.requires_grad && !tensor.is_leaf());
@@ -457,9 +523,10 @@ std::vector<c10::IValue> RecipeBuilder::finish_graph() {
   for (const Recipe& made : segment_.recipes) {
     if (made.make == Make::source) needed[static_cast<std::size_t>(made.index)] = true;
   }
-  segment_.guards = std::make_unique<SegmentGuards>(recorder_.sources_, needed, distinct_groups(),
-                                                    std::move(recorder_.lookups_), recorder_.state_,
-                                                    recorder_.root_->frame->f_globals);
+  segment_.guards = std::make_unique<SegmentGuards>(
+      recorder_.sources_, needed, distinct_groups(), std::move(recorder_.lookups_),
+      std::move(recorder_.subclass_checks_), recorder_.state_, recorder_.root_->frame->f_globals);
+  if (recorder_.no_exception_) segment_.guards->require_no_exception();
   std::vector<const Source*> by_id;
   for (const Source& source : recorder_.sources_.all()) by_id.push_back(&source);
   for (Recipe& made : segment_.recipes) {

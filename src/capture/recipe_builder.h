@@ -34,6 +34,9 @@ class RecipeBuilder {
   int allocate(PyObject* object);
   int complete(PyObject* object, Make make, std::vector<int> parts, int attributes);
   int attributes_of(PyObject* object);
+  int factory_of(PyObject* defaultdict);
+  /// Descriptors of __slots__ and what is in them.
+  bool add_slots(PyObject* object, std::vector<int>& parts);
   int make_function(PyObject* object);
   int make_iterator(PyObject* object);
   int from_source(Source* source);

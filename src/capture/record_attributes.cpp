@@ -19,7 +19,7 @@ bool is_data_descriptor(PyObject* object) { return Py_TYPE(object)->tp_descr_set
 
 // torch.ops, torch.ops.aten.
 bool is_operator_namespace(PyObject* module) {
-  static PyObject* const ops = PyImport_ImportModule("torch._ops");
+  static PyObject* const ops = import_module("torch._ops");
   static PyObject* const types[] = {PyObject_GetAttrString(ops, "_Ops"),
                                     PyObject_GetAttrString(ops, "_OpNamespace")};
   PyErr_Clear();
@@ -37,9 +37,17 @@ PyObject* Recorder::dict_of(PyObject* object) {
     return nullptr;
   }
   Py_DECREF(dict);  // the object keeps it
-  if (tracked_.find(dict) != nullptr) return dict;
   Tracked* owner = tracked_.find(object);
+  if (tracked_.find(dict) != nullptr) {
+    // Reached by another way too: obj.__dict__ in a variable.
+    if (owner != nullptr && owner->source != nullptr && !owner->has_known_dict) {
+      owner->has_known_dict = true;
+      arrived(dict, sources_.get(Access::dict, owner->source, nullptr));
+    }
+    return dict;
+  }
   if (owner == nullptr) return nullptr;
+  owner->has_known_dict = true;
   if (owner->source != nullptr) {
     Source* source = sources_.get(Access::dict, owner->source, nullptr);
     Tracked& tracked = tracked_.add(dict, Tracked::Kind::source);
@@ -307,7 +315,11 @@ PyObject* Recorder::module_like_attribute(Activation& a, PyObject* module, PyObj
 PyObject* Recorder::type_attribute(Activation& a, PyObject* type, PyObject* name) {
   auto* owner = reinterpret_cast<PyTypeObject*>(type);
   PyTypeObject* meta = Py_TYPE(type);
-  const bool has_own_getattr = meta->tp_getattro != PyType_Type.tp_getattro;
+  // A metaclass's __getattr__ is asked only for what is not found.
+  static PyObject* const getattribute = interned("__getattribute__");
+  const bool has_own_getattr =
+      meta->tp_getattro != PyType_Type.tp_getattro &&
+      lookup_on_type(meta, getattribute) != _PyType_Lookup(&PyType_Type, getattribute);
   PyObject* on_meta = lookup_on_type(meta, name);
   PyObject* found = lookup_on_type(owner, name);
   const bool is_special = on_meta != nullptr && is_data_descriptor(on_meta);
@@ -354,7 +366,11 @@ PyObject* Recorder::type_attribute(Activation& a, PyObject* type, PyObject* name
       source->checks.identical = Ref::borrow(result);
     }
   }
-  if (is_scalar(result) || is_identity_object(result)) return result;
+  if (is_scalar(result)) return result;
+  if (is_identity_object(result)) {
+    is_constant(result);
+    return result;
+  }
   if (PyTuple_CheckExact(result)) {
     is_constant(result);
     know_contents(result);
@@ -411,6 +427,19 @@ PyObject* Recorder::bind_descriptor(Activation& a, PyObject* descriptor, PyObjec
     PyObject* result = call_object(a, {getter, args + 1, 1, nullptr});
     Py_DECREF(getter);
     return result;
+  }
+  static PyTypeObject* const field_type = [] {
+    PyObject* module = import_module("_collections");
+    return reinterpret_cast<PyTypeObject*>(PyObject_GetAttrString(module, "_tuplegetter"));
+  }();
+  if (kind == field_type) {  // a field of a namedtuple
+    if (object == nullptr) {
+      is_constant(descriptor);
+      return Py_NewRef(descriptor);
+    }
+    if (PyTuple_Check(object) && know_contents(object)) {
+      return made(a, kind->tp_descr_get(descriptor, object, type), "a field of a namedtuple");
+    }
   }
   // A descriptor written in Python: cached_property and its like.
   static PyObject* const get_name = interned("__get__");
@@ -476,8 +505,11 @@ PyObject* Recorder::read_member(Activation& a, PyObject* object, PyObject* descr
 
 bool Recorder::write_member(Activation& a, PyObject* object, PyObject* descriptor, PyObject* name,
                             PyObject* value) {
+  if (tracked_.find(object)->source == nullptr && has_object_layout(Py_TYPE(object))) {
+    save_for_rollback(object);
+    return PyObject_GenericSetAttr(object, name, value) == 0;
+  }
   if (tracked_.find(object)->source == nullptr || value == nullptr) {
-    // Objects with slots cannot be made again; see has_object_layout.
     if (!stop(a, "a slot of an object is set")) return false;
     return PyObject_GenericSetAttr(object, name, value) == 0;
   }
@@ -507,6 +539,9 @@ PyObject* Recorder::instance_attribute(Activation& a, PyObject* object, PyObject
       return special_attribute(*this, a, object, name);
     }
     if (PyModule_Check(object)) return module_like_attribute(a, object, name);
+    if (custom != object_getattribute && is_identity_object(object)) {
+      return made(a, PyObject_GetAttr(object, name), "an attribute");
+    }
     if (custom != object_getattribute) {
       if (!stop(a, std::string("attributes of '") + type->tp_name + "' objects are not modelled")) {
         return nullptr;

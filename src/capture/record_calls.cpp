@@ -10,6 +10,7 @@
 #include "capture/cpython_311.h"
 #include "capture/function.h"
 #include "capture/models.h"
+#include "capture/models/table.h"
 #include "capture/recorder.h"
 #include "capture/torch_types.h"
 
@@ -57,18 +58,10 @@ bool is_of_stocks_compiler(PyFunctionObject* function) {
   return name.starts_with("torch._dynamo") || name.starts_with("torch._inductor");
 }
 
-bool is_partial(PyObject* object) {
-  static PyTypeObject* const type = [] {
-    const Ref module = Ref::steal(PyImport_ImportModule("functools"));
-    return reinterpret_cast<PyTypeObject*>(PyObject_GetAttrString(module.get(), "partial"));
-  }();
-  return Py_TYPE(object) == type;
-}
-
 // The Python function that a torch.jit.script function was made from: the same operators.
 PyObject* scripted_function(PyObject* callable) {
   static PyTypeObject* const type = [] {
-    const Ref module = Ref::steal(PyImport_ImportModule("torch._C"));
+    const Ref module = Ref::steal(import_module("torch._C"));
     return reinterpret_cast<PyTypeObject*>(PyObject_GetAttrString(module.get(), "ScriptFunction"));
   }();
   if (Py_TYPE(callable) != type) return nullptr;
@@ -82,7 +75,7 @@ PyObject* scripted_function(PyObject* callable) {
 // is what it is. A program's own function may be told to forget its results.
 bool is_cached_by_library(PyObject* callable) {
   static PyTypeObject* const type = [] {
-    const Ref module = Ref::steal(PyImport_ImportModule("functools"));
+    const Ref module = Ref::steal(import_module("functools"));
     return reinterpret_cast<PyTypeObject*>(
         PyObject_GetAttrString(module.get(), "_lru_cache_wrapper"));
   }();
@@ -330,6 +323,17 @@ PyObject* Recorder::call_type(Activation& a, const Call& call) {
                              create == PyBaseObject_Type.tp_new || create == PyDict_Type.tp_new ||
                              create == PyODict_Type.tp_new || create == PyTuple_Type.tp_new ||
                              create == PyList_Type.tp_new;
+  if (type == &PyBaseObject_Type && call.count == 0) {  // a sentinel
+    PyObject* made_object = vectorcall(call);
+    if (made_object != nullptr) track_local(made_object);
+    return made_object;
+  }
+  if (is_struct_sequence(type)) {
+    for (std::size_t i = 0; i < call.count; ++i) {
+      if (!know_all(call.args[i])) return call_plainly(a, call, "a tuple of unknown objects");
+    }
+    return made(a, call_watched(a, call), "a tuple");
+  }
   if ((!is_python_class && !is_exception) || !has_known_new ||
       lookup_on_type(type, del_name) != nullptr) {
     return call_plainly(
@@ -360,7 +364,8 @@ PyObject* Recorder::call_instance(Activation& a, const Call& call) {
     is_constant(function);
     return call_object(a, {function, call.args, call.count, call.names});
   }
-  if (is_partial(callable)) return call_partial(a, call);
+  if (Py_TYPE(callable) == partial_type()) return call_partial(a, call);
+  if (is_operator_getter(callable)) return call_getter(*this, a, call);
   if (PyObject* function = scripted_function(callable)) {
     guard_identity(callable);
     is_constant(function);
@@ -390,29 +395,30 @@ PyObject* Recorder::call_cached(Activation& a, const Call& call) {
   return made(a, call_watched(a, call), "a cached function");
 }
 
+bool Recorder::know_partial(Activation& a, PyObject* partial) {
+  if (!touch(partial)) return false;
+  for (const char* name : {"func", "args", "keywords"}) {
+    const Ref text = Ref::steal(PyUnicode_InternFromString(name));
+    const Ref part = Ref::steal(get_attribute(a, partial, text.get()));
+    if (!part || !is_recording()) return false;
+    if (PyTuple_Check(part.get()) || PyDict_Check(part.get())) {
+      if (!know_contents(part.get())) return false;
+    }
+  }
+  return true;
+}
+
 PyObject* Recorder::call_partial(Activation& a, const Call& call) {
-  // A partial does not change: being the same object says all.
-  Tracked* tracked = tracked_.find(call.callable);
-  if (tracked->kind == Tracked::Kind::source) {
-    tracked->source->checks.identical = Ref::borrow(call.callable);
-    tracked->kind = Tracked::Kind::constant;
+  if (!know_partial(a, call.callable)) {
+    if (PyErr_Occurred() != nullptr) return nullptr;
+    return call_plainly(a, call, "a call of a functools.partial that is not known");
   }
   const Ref function = Ref::steal(PyObject_GetAttrString(call.callable, "func"));
   const Ref args = Ref::steal(PyObject_GetAttrString(call.callable, "args"));
   const Ref keywords = Ref::steal(PyObject_GetAttrString(call.callable, "keywords"));
   if (!function || !args || !keywords) return nullptr;
-  const auto fixed = [&](PyObject* object) {
-    if (is_scalar(object) || tracked_.find(object) != nullptr) return;
-    if (is_identity_object(object)) {
-      is_constant(object);
-    } else {
-      tracked_.add(object, Tracked::Kind::source).source = sources_.constant(object);
-    }
-  };
-  fixed(function.get());
   std::vector<PyObject*> all = {nullptr};
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args.get()); ++i) {
-    fixed(PyTuple_GET_ITEM(args.get(), i));
     all.push_back(PyTuple_GET_ITEM(args.get(), i));
   }
   const std::size_t positional = call.positional();
@@ -426,10 +432,7 @@ PyObject* Recorder::call_partial(Activation& a, const Call& call) {
   Py_ssize_t position = 0;
   PyObject* key = nullptr;
   PyObject* value = nullptr;
-  while (PyDict_Next(merged.get(), &position, &key, &value) != 0) {
-    fixed(value);
-    all.push_back(value);
-  }
+  while (PyDict_Next(merged.get(), &position, &key, &value) != 0) all.push_back(value);
   const Ref keys = Ref::steal(PyDict_Keys(merged.get()));
   const Ref names = Ref::steal(PyList_AsTuple(keys.get()));
   return call_object(a, {function.get(), all.data() + 1, all.size() - 1,

@@ -1,4 +1,4 @@
-// Containers: building, reading, changing and iterating over them.
+// Containers: reading and changing their items, and iterating over them.
 #include <string>
 
 #include "capture/constant_objects.h"
@@ -8,177 +8,6 @@
 #include "capture/torch_types.h"
 
 namespace assay::capture {
-
-namespace {
-
-bool is_sequence(PyObject* object) { return PyList_Check(object) || PyTuple_Check(object); }
-
-// A subclass that reads its items as list and tuple do.
-bool has_builtin_items(PyObject* object) {
-  const PyTypeObject* type = Py_TYPE(object);
-  const PyMappingMethods* mapping = type->tp_as_mapping;
-  if (PyTuple_Check(object)) {
-    return mapping != nullptr &&
-           mapping->mp_subscript == PyTuple_Type.tp_as_mapping->mp_subscript &&
-           type->tp_iter == PyTuple_Type.tp_iter;
-  }
-  if (PyList_Check(object)) {
-    return mapping->mp_subscript == PyList_Type.tp_as_mapping->mp_subscript &&
-           type->tp_iter == PyList_Type.tp_iter;
-  }
-  return false;
-}
-
-bool is_builtin_dict(PyObject* object) {
-  return PyDict_CheckExact(object) || Py_TYPE(object) == &PyODict_Type;
-}
-
-}  // namespace
-
-bool Recorder::is_known_key(PyObject* key) {
-  if (is_scalar(key)) return true;
-  if (PyTuple_CheckExact(key)) {
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i) {
-      if (!is_known_key(PyTuple_GET_ITEM(key, i))) return false;
-    }
-    return true;
-  }
-  touch(key);
-  const Tracked* tracked = tracked_.find(key);
-  return tracked != nullptr && tracked->kind == Tracked::Kind::constant;
-}
-
-bool Recorder::know_contents(PyObject* container) {
-  if (is_scalar(container)) return true;
-  if (!touch(container)) return false;
-  Tracked* tracked = tracked_.find(container);
-  if (tracked->is_known || tracked->kind == Tracked::Kind::local) return true;
-  if (tracked->source == nullptr) return false;
-  Source* source = tracked->source;
-  tracked->is_known = true;
-  if (is_sequence(container)) {
-    const Py_ssize_t size = PySequence_Fast_GET_SIZE(container) - tracked->appended;
-    source->checks.length = size;
-    for (Py_ssize_t i = 0; i < size; ++i) {
-      if (!arrived(PySequence_Fast_GET_ITEM(container, i),
-                   sources_.get(Access::element, source, nullptr, i))) {
-        return false;
-      }
-    }
-    return true;
-  }
-  if (PyDict_Check(container)) {
-    if (tracked->is_mutated) return false;  // some items are new, some are not: not followed
-    const Ref keys = keys_in_order(container);
-    if (!keys) return false;
-    const Py_ssize_t size = PyList_GET_SIZE(keys.get());
-    for (Py_ssize_t i = 0; i < size; ++i) {
-      PyObject* key = PyList_GET_ITEM(keys.get(), i);
-      // Keys that are objects are compared by identity.
-      if (!is_scalar(key) && tracked_.find(key) == nullptr) {
-        Tracked& added = tracked_.add(key, Tracked::Kind::constant);
-        added.source = sources_.constant(key);
-        added.is_touched = true;
-      }
-      PyObject* value = PyDict_GetItemWithError(container, key);
-      if (value == nullptr) return false;
-      if (!arrived(value, sources_.get(Access::item, source, key))) return false;
-    }
-    source->checks.keys = Ref::steal(PyList_AsTuple(keys.get()));
-    return true;
-  }
-  if (PyAnySet_Check(container)) {
-    PyObject* item = nullptr;
-    Py_ssize_t position = 0;
-    Py_hash_t hash = 0;
-    while (_PySet_NextEntry(container, &position, &item, &hash) != 0) {
-      if (!is_scalar(item) && !is_identity_object(item)) return false;
-      is_constant(item);
-    }
-    source->checks.value = Ref::steal(PyFrozenSet_New(container));
-    return true;
-  }
-  if (PySlice_Check(container) || Py_TYPE(container) == &PyRange_Type) {
-    source->checks.value = Ref::borrow(container);
-    return true;
-  }
-  tracked->is_known = false;
-  return false;
-}
-
-bool Recorder::know_all(PyObject* object, int depth) {
-  if (is_scalar(object)) return true;
-  if (depth > 20 || !touch(object)) return false;
-  if (is_tensor(object)) return is_plain_tensor(object);
-  if (tracked_.find(object)->kind == Tracked::Kind::constant && is_identity_object(object)) {
-    return true;
-  }
-  if (is_device(object)) return true;
-  if (!is_sequence(object) && !PyDict_Check(object) && !PyAnySet_Check(object) &&
-      !PySlice_Check(object) && Py_TYPE(object) != &PyRange_Type) {
-    return false;
-  }
-  if (!know_contents(object)) return false;
-  if (is_sequence(object)) {
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
-      if (!know_all(PySequence_Fast_GET_ITEM(object, i), depth + 1)) return false;
-    }
-  } else if (PyDict_Check(object)) {
-    Py_ssize_t position = 0;
-    PyObject* key = nullptr;
-    PyObject* value = nullptr;
-    while (PyDict_Next(object, &position, &key, &value) != 0) {
-      if (!know_all(value, depth + 1)) return false;
-    }
-  } else if (PySlice_Check(object)) {
-    const auto* slice = reinterpret_cast<PySliceObject*>(object);
-    return know_all(slice->start, depth + 1) && know_all(slice->stop, depth + 1) &&
-           know_all(slice->step, depth + 1);
-  }
-  return true;
-}
-
-// ---- Changing ----
-
-bool Recorder::before_change(PyObject* object) {
-  if (!touch(object)) return false;
-  Tracked* tracked = tracked_.find(object);
-  if (tracked->source == nullptr) {
-    save_for_rollback(object);
-    return true;
-  }
-  tracked->is_mutated = true;
-  return know_contents(object);
-}
-
-void Recorder::changed_contents(PyObject* container) {
-  Tracked* tracked = tracked_.find(container);
-  tracked->is_mutated = true;
-  if (tracked->source == nullptr) return;
-  Ref snapshot =
-      PyDict_Check(container) ? copy_in_order(container) : Ref::steal(PySequence_List(container));
-  tracked_.add(snapshot.get(), Tracked::Kind::local).is_known = true;
-  if (effects_.size() > checkpoint_.effects && effects_.back().kind == Effect::Kind::replace &&
-      effects_.back().target.get() == container) {
-    effects_.back().value = std::move(snapshot);
-    return;
-  }
-  effects_.push_back({Effect::Kind::replace, Ref::borrow(container), Ref(), std::move(snapshot)});
-}
-
-bool Recorder::append(PyObject* list, PyObject* item) {
-  if (!touch(list)) return false;
-  Tracked* tracked = tracked_.find(list);
-  if (tracked->source == nullptr) {
-    save_for_rollback(list);
-    return PyList_Append(list, item) == 0;
-  }
-  if (PyList_Append(list, item) < 0) return false;
-  tracked->is_mutated = true;
-  if (!tracked->is_known) ++tracked->appended;
-  effects_.push_back({Effect::Kind::append, Ref::borrow(list), Ref(), Ref::borrow(item)});
-  return true;
-}
 
 bool Recorder::store_item(Activation& a, Operand container, Operand key, Operand value) {
   if (!is_recording()) return Operations::store_item(a, container, key, value);
@@ -194,7 +23,7 @@ bool Recorder::store_item(Activation& a, Operand container, Operand key, Operand
   if (is_tensor(object)) {
     PyObject* args[] = {nullptr, object, key.object, value.object};
     static PyObject* const setitem = [] {
-      PyObject* module = PyImport_ImportModule("operator");
+      PyObject* module = import_module("operator");
       return PyObject_GetAttrString(module, "setitem");
     }();
     PyObject* result =
@@ -202,13 +31,14 @@ bool Recorder::store_item(Activation& a, Operand container, Operand key, Operand
     Py_XDECREF(result);
     return result != nullptr;
   }
-  if (is_builtin_dict(object)) {
+  if (PyDict_Check(object) && is_method_of_dict(object, "__setitem__")) {
     if (!is_known_key(key.object)) {
       const Tracked* tracked = tracked_.find(object);
       if (tracked->source != nullptr) return plainly("a key of a dict is an object");
     }
     const Tracked* tracked = tracked_.find(object);
     if (tracked->source == nullptr) save_for_rollback(object);
+    before_item_change(object);
     if (!Operations::store_item(a, container, key, value)) return false;
     changed_item(object, key.object, value.object);
     return true;
@@ -237,9 +67,11 @@ bool Recorder::delete_item(Activation& a, Operand container, Operand key) {
   read(container);
   read(key);
   PyObject* object = container.object;
-  if (touch(object) && is_builtin_dict(object) && is_known_key(key.object)) {
+  if (touch(object) && PyDict_Check(object) && is_method_of_dict(object, "__delitem__") &&
+      is_known_key(key.object)) {
     if (tracked_.find(object)->source == nullptr) save_for_rollback(object);
     read_item(object, key.object);
+    before_item_change(object);
     if (!Operations::delete_item(a, container, key)) return false;
     changed_item(object, key.object, nullptr);
     return true;
@@ -285,8 +117,7 @@ PyObject* Recorder::load_item(Activation& a, Operand container, Operand key) {
     if (!know_contents(object)) return plainly("the contents of a container are not known");
     return made(a, Operations::load_item(a, container, key), "indexing");
   }
-  if (PyDict_Check(object) &&
-      Py_TYPE(object)->tp_as_mapping->mp_subscript == PyDict_Type.tp_as_mapping->mp_subscript) {
+  if (PyDict_Check(object) && is_method_of_dict(object, "__getitem__")) {
     const Tracked* tracked = tracked_.find(object);
     if (!is_known_key(key.object) && tracked->source != nullptr) {
       return plainly("a dict is indexed by an object");
@@ -299,9 +130,11 @@ PyObject* Recorder::load_item(Activation& a, Operand container, Operand key) {
         PyDict_CheckExact(object) ? nullptr : lookup_on_type(Py_TYPE(object), missing);
     if (handler == nullptr) return Operations::load_item(a, container, key);  // KeyError
     if (PyFunction_Check(handler)) return call_method(a, object, "__missing__", {key.object});
-    return plainly("a missing key of a defaultdict");
+    if (Py_TYPE(object) != defaultdict_type()) return plainly("a missing key of a dict");
+    return default_item(a, object, key);
   }
-  if (Py_TYPE(object) == &PyRange_Type && know_all(object) && know_all(key.object)) {
+  if ((Py_TYPE(object) == &PyRange_Type || Py_TYPE(object) == deque_type()) &&
+      know_contents(object) && know_all(key.object)) {
     return made(a, Operations::load_item(a, container, key), "indexing");
   }
   if (PyType_Check(object)) {
@@ -315,6 +148,25 @@ PyObject* Recorder::load_item(Activation& a, Operand container, Operand key) {
     return call_method(a, object, "__getitem__", {key.object});
   }
   return plainly(std::string("indexing an object of type '") + Py_TYPE(object)->tp_name + "'");
+}
+
+// A defaultdict is asked for a key that it does not have.
+PyObject* Recorder::default_item(Activation& a, PyObject* dict, Operand key) {
+  static PyObject* const name = PyUnicode_InternFromString("default_factory");
+  const Ref factory = Ref::steal(get_attribute(a, dict, name));
+  if (!factory) return nullptr;
+  if (factory.get() == Py_None) return Operations::load_item(a, {dict, nullptr}, key);  // KeyError
+  PyObject* no_args[] = {nullptr};
+  Ref value = Ref::steal(call_object(a, {factory.get(), no_args + 1, 0, nullptr}));
+  if (!value || !store_item(a, {dict, nullptr}, key, {value.get(), nullptr})) return nullptr;
+  return value.release();
+}
+
+bool Recorder::is_method_of_dict(PyObject* object, const char* name) {
+  const Ref text = Ref::steal(PyUnicode_InternFromString(name));
+  PyObject* found = lookup_on_type(Py_TYPE(object), text.get());
+  return found != nullptr && (found == _PyType_Lookup(&PyDict_Type, text.get()) ||
+                              found == _PyType_Lookup(&PyODict_Type, text.get()));
 }
 
 bool Recorder::is_python_method(PyObject* object, const char* name) {
@@ -388,9 +240,17 @@ PyObject* Recorder::contains(Activation& a, Operand item, Operand container, boo
     const SuspendScope suspended(*this);  // Tensor.__hash__ is by identity
     return Operations::contains(a, item, container, invert);
   }
-  if ((is_sequence(object) || PyAnySet_Check(object) || Py_TYPE(object) == &PyRange_Type ||
-       PyDict_Check(object)) &&
-      know_contents(object)) {
+  if (is_sequence(object) && know_contents(object)) {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
+      PyObject* element = PySequence_Fast_GET_ITEM(object, i);
+      // Up to the item itself: a tensor's == would run an operator.
+      if (element == item.object) break;
+      if (!know_comparable(item.object, element)) return plainly("`in` compares values");
+    }
+    return watched(a, before, Operations::contains(a, item, container, invert));
+  }
+  if ((PyAnySet_Check(object) || Py_TYPE(object) == &PyRange_Type || PyDict_Check(object)) &&
+      (is_known_key(item.object) || know_all(item.object)) && know_contents(object)) {
     return watched(a, before, Operations::contains(a, item, container, invert));
   }
   return plainly("`in` on an object that is not modelled");
@@ -401,225 +261,6 @@ PyObject* Recorder::get_len(Activation& a, Operand value) {
     if (!stop(a, "the length of an object that is not modelled")) return nullptr;
   }
   return Operations::get_len(a, value);
-}
-
-// ---- Building ----
-
-namespace {
-
-void read_all(Recorder& recorder, PyObject* const* items, Source* const* origins,
-              std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) recorder.read({items[i], origins[i]});
-}
-
-}  // namespace
-
-PyObject* Recorder::build_tuple(Activation& a, PyObject* const* items, Source* const* origins,
-                                std::size_t count) {
-  PyObject* built = Operations::build_tuple(a, items, origins, count);
-  if (!is_recording() || built == nullptr) return built;
-  read_all(*this, items, origins, count);
-  if (count == 0) return built;  // the empty tuple is one object
-  tracked_.add(built, Tracked::Kind::local).is_known = true;
-  return built;
-}
-
-PyObject* Recorder::build_list(Activation& a, PyObject* const* items, Source* const* origins,
-                               std::size_t count) {
-  PyObject* built = Operations::build_list(a, items, origins, count);
-  if (!is_recording() || built == nullptr) return built;
-  read_all(*this, items, origins, count);
-  tracked_.add(built, Tracked::Kind::local).is_known = true;
-  return built;
-}
-
-PyObject* Recorder::build_set(Activation& a, PyObject* const* items, Source* const* origins,
-                              std::size_t count) {
-  PyObject* built = Operations::build_set(a, items, origins, count);
-  if (!is_recording() || built == nullptr) return built;
-  read_all(*this, items, origins, count);
-  tracked_.add(built, Tracked::Kind::local).is_known = true;
-  return built;
-}
-
-PyObject* Recorder::build_map(Activation& a, PyObject* const* items, Source* const* origins,
-                              std::size_t pairs) {
-  PyObject* built = Operations::build_map(a, items, origins, pairs);
-  if (!is_recording() || built == nullptr) return built;
-  read_all(*this, items, origins, 2 * pairs);
-  tracked_.add(built, Tracked::Kind::local).is_known = true;
-  return built;
-}
-
-PyObject* Recorder::build_const_key_map(Activation& a, PyObject* keys, PyObject* const* values,
-                                        Source* const* origins) {
-  PyObject* built = Operations::build_const_key_map(a, keys, values, origins);
-  if (!is_recording() || built == nullptr) return built;
-  read_all(*this, values, origins, static_cast<std::size_t>(PyTuple_GET_SIZE(keys)));
-  tracked_.add(built, Tracked::Kind::local).is_known = true;
-  return built;
-}
-
-PyObject* Recorder::build_string(Activation& a, PyObject* const* items, Source* const* origins,
-                                 std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) read({items[i], origins[i]});
-  return Operations::build_string(a, items, origins, count);  // of strings, which are values
-}
-
-PyObject* Recorder::build_slice(Activation& a, Operand start, Operand stop_at, Operand step) {
-  PyObject* built = Operations::build_slice(a, start, stop_at, step);
-  if (!is_recording() || built == nullptr) return built;
-  read(start);
-  read(stop_at);
-  if (step.object != nullptr) read(step);
-  tracked_.add(built, Tracked::Kind::local).is_known = true;
-  return built;
-}
-
-PyObject* Recorder::format_value(Activation& a, Operand value, int conversion, Operand spec) {
-  if (!is_recording()) return Operations::format_value(a, value, conversion, spec);
-  read(value);
-  if (spec.object != nullptr) read(spec);
-  PyObject* object = value.object;
-  const bool has_python_text = is_python_method(object, "__format__") ||
-                               is_python_method(object, "__str__") ||
-                               is_python_method(object, "__repr__");
-  if (!is_scalar(object) && !has_python_text && !is_torch_enum(object) && !is_device(object) &&
-      !PyType_Check(object)) {
-    bool only_values = know_all(object) && is_sequence(object);
-    if (only_values) {
-      for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
-        only_values = only_values && is_scalar(PySequence_Fast_GET_ITEM(object, i));
-      }
-    }
-    if (!only_values) {
-      if (!stop(a, "formatting an object of type '" + std::string(Py_TYPE(object)->tp_name) +
-                       "' reads its values")) {
-        return nullptr;
-      }
-      return Operations::format_value(a, value, conversion, spec);
-    }
-  }
-  const std::size_t before = unexplained();
-  return watched(a, before, Operations::format_value(a, value, conversion, spec));
-}
-
-bool Recorder::list_append(Activation& a, PyObject* list, Operand item) {
-  if (!is_recording()) return Operations::list_append(a, list, item);
-  read(item);
-  if (tracked_.find(list) == nullptr) {
-    if (!stop(a, "a comprehension whose list is not known")) return false;
-    return Operations::list_append(a, list, item);
-  }
-  return append(list, item.object);
-}
-
-bool Recorder::is_iterable_known(PyObject* object) {
-  return (is_sequence(object) && has_builtin_items(object)) || is_scalar(object) ||
-         is_builtin_dict(object) || PyAnySet_CheckExact(object) || Py_TYPE(object) == &PyRange_Type;
-}
-
-bool Recorder::list_extend(Activation& a, PyObject* list, Operand iterable) {
-  if (!is_recording()) return Operations::list_extend(a, list, iterable);
-  read(iterable);
-  if (is_iterable_known(iterable.object) && know_contents(iterable.object)) {
-    if (!before_change(list)) {
-      if (!stop(a, "a list is extended whose contents are not known")) return false;
-      return Operations::list_extend(a, list, iterable);
-    }
-    if (!Operations::list_extend(a, list, iterable)) return false;
-    changed_contents(list);
-    return true;
-  }
-  // Item by item: generators and other iterators are followed.
-  const Ref iterator = Ref::steal(get_iter(a, iterable));
-  if (!iterator) return false;
-  while (true) {
-    const Ref item = Ref::steal(next(a, {iterator.get(), nullptr}));
-    if (!item) return PyErr_Occurred() == nullptr;
-    if (!list_append(a, list, {item.get(), nullptr})) return false;
-  }
-}
-
-PyObject* Recorder::list_to_tuple(Activation& a, PyObject* list) {
-  PyObject* built = Operations::list_to_tuple(a, list);
-  if (!is_recording() || built == nullptr || PyTuple_GET_SIZE(built) == 0) return built;
-  tracked_.add(built, Tracked::Kind::local).is_known = true;
-  return built;
-}
-
-bool Recorder::set_add(Activation& a, PyObject* set, Operand item) {
-  if (is_recording()) {
-    read(item);
-    if (tracked_.find(set) == nullptr && !stop(a, "a set that is not known")) return false;
-    if (is_recording()) save_for_rollback(set);
-  }
-  return Operations::set_add(a, set, item);
-}
-
-bool Recorder::set_update(Activation& a, PyObject* set, Operand iterable) {
-  if (is_recording()) {
-    read(iterable);
-    if (!is_iterable_known(iterable.object) || !know_contents(iterable.object)) {
-      if (!stop(a, "a set is made of an iterable that is not modelled")) return false;
-    }
-  }
-  return Operations::set_update(a, set, iterable);
-}
-
-bool Recorder::map_add(Activation& a, PyObject* dict, Operand key, Operand value) {
-  if (is_recording()) {
-    read(key);
-    read(value);
-    if (tracked_.find(dict) == nullptr && !stop(a, "a dict that is not known")) return false;
-    if (is_recording()) save_for_rollback(dict);
-  }
-  return Operations::map_add(a, dict, key, value);
-}
-
-bool Recorder::dict_update(Activation& a, PyObject* dict, Operand other) {
-  if (is_recording()) {
-    read(other);
-    if (!is_builtin_dict(other.object) || !know_contents(other.object)) {
-      if (!stop(a, "** of an object that is not a known dict")) return false;
-    }
-  }
-  return Operations::dict_update(a, dict, other);
-}
-
-bool Recorder::dict_merge(Activation& a, PyObject* dict, Operand other, PyObject* function) {
-  if (is_recording()) {
-    read(other);
-    if (!is_builtin_dict(other.object) || !know_contents(other.object)) {
-      if (!stop(a, "** of an object that is not a known dict")) return false;
-    }
-  }
-  return Operations::dict_merge(a, dict, other, function);
-}
-
-bool Recorder::unpack(Activation& a, Operand iterable, int before, int after, PyObject** out) {
-  if (!is_recording()) return Operations::unpack(a, iterable, before, after, out);
-  read(iterable);
-  Ref items;
-  if (is_iterable_known(iterable.object) && know_contents(iterable.object)) {
-    items = Ref::borrow(iterable.object);
-  } else {
-    const Ref iterator = Ref::steal(get_iter(a, iterable));
-    if (!iterator) return false;
-    if (!is_recording()) return Operations::unpack(a, {iterator.get()}, before, after, out);
-    items = Ref::steal(PyList_New(0));
-    while (true) {
-      const Ref item = Ref::steal(next(a, {iterator.get(), nullptr}));
-      if (!item) break;
-      if (PyList_Append(items.get(), item.get()) < 0) return false;
-    }
-    if (PyErr_Occurred() != nullptr) return false;
-  }
-  if (!Operations::unpack(a, {items.get(), nullptr}, before, after, out)) return false;
-  if (!is_recording()) return true;
-  const int count = before + (after < 0 ? 0 : 1 + after);
-  for (int i = 0; i < count; ++i) is_local(out[i]);
-  return true;
 }
 
 // ---- Iterating ----
@@ -645,11 +286,10 @@ PyObject* Recorder::get_iter(Activation& a, Operand iterable) {
     if (!know_contents(dict)) return plainly("a loop over a dict whose contents are not known");
   } else if (!is_iterable_known(object) && !PyDict_Check(object)) {
     return plainly(std::string("a loop over an object of type '") + Py_TYPE(object)->tp_name + "'");
-  } else if (PyAnySet_Check(object) && tracked->source != nullptr && PySet_GET_SIZE(object) > 1) {
-    return plainly("a loop over a set, whose order is not guarded");
   } else if (!know_contents(object)) {
     return plainly("a loop over a container whose contents are not known");
   }
+  if (!know_order(object)) return plainly("a loop over a set that was changed");
   return made(a, Operations::get_iter(a, iterable), "iter()");
 }
 

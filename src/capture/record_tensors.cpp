@@ -132,6 +132,7 @@ bool Recorder::to_argument(PyObject* object, graph::Argument& argument, int dept
     argument = node;
     return true;
   }
+  if (!is_scalar(object)) touch(object);  // a number or dtype from outside is guarded
   if (plain_argument(object, argument)) return true;
   if (!know_contents(object)) return false;
   std::vector<graph::Argument> items;
@@ -313,7 +314,7 @@ PyObject* Recorder::call_tensor_function(Activation& a, const graph::Target& tar
 
 PyObject* Recorder::tensor_operator(Activation& a, const char* name, PyObject* left,
                                     PyObject* right) {
-  static PyObject* const module = PyImport_ImportModule("operator");
+  static PyObject* const module = import_module("operator");
   const char* base = std::string_view(name).data() + std::string_view("operator.").size();
   const Ref function = Ref::steal(PyObject_GetAttrString(module, base));
   PyObject* args[] = {nullptr, left, right};
@@ -330,8 +331,7 @@ PyObject* Recorder::tensor_attribute(Activation& a, PyObject* tensor, PyObject* 
   if (!is_plain_tensor(tensor)) return plainly("a tensor subclass with behavior of its own");
   if (is_metadata(text)) return made(a, PyObject_GetAttr(tensor, name), "an attribute of a tensor");
   if (is_view_attribute(text)) {
-    static PyObject* const function =
-        PyObject_GetAttrString(PyImport_ImportModule("builtins"), "getattr");
+    static PyObject* const function = PyObject_GetAttrString(import_module("builtins"), "getattr");
     PyObject* args[] = {nullptr, tensor, name};
     return call_tensor_function(a, "getattr", false, {function, args + 1, 2, nullptr});
   }
@@ -424,7 +424,10 @@ PyObject* Recorder::binary(Activation& a, int op, Operand left, Operand right) {
     }
     if (PyDict_CheckExact(left.object) || PySet_CheckExact(left.object) ||
         PyList_CheckExact(left.object)) {
-      if (!know_contents(right.object) || !before_change(left.object)) {
+      // The order of an older set would not be that of eager.
+      const bool is_old_set =
+          PySet_CheckExact(left.object) && tracked_.find(left.object)->source != nullptr;
+      if (is_old_set || !know_contents(right.object) || !before_change(left.object)) {
         return plainly("a container is changed whose contents are not known");
       }
       PyObject* result = Operations::binary(a, op, left, right);
@@ -432,21 +435,23 @@ PyObject* Recorder::binary(Activation& a, int op, Operand left, Operand right) {
       return result;
     }
   }
-  const bool is_python = [&] {
-    for (PyObject* object : {left.object, right.object}) {
-      if ((Py_TYPE(object)->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0) continue;
-      const std::string base(std::string_view(name).substr(std::string_view("operator.").size()));
-      std::string plain = is_in_place ? base.substr(1) : base;
-      if (plain.ends_with('_')) plain.pop_back();
-      for (const std::string& method :
-           {"__" + plain + "__", "__r" + plain + "__", "__i" + plain + "__"}) {
-        is_python_method(object, method.c_str());  // the lookups are guarded
-      }
-      return true;
+  bool is_python = false;
+  for (PyObject* object : {left.object, right.object}) {
+    if ((Py_TYPE(object)->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0) continue;
+    const std::string base(std::string_view(name).substr(std::string_view("operator.").size()));
+    std::string plain = is_in_place ? base.substr(1) : base;
+    if (plain.ends_with('_')) plain.pop_back();
+    for (const std::string& method :
+         {"__" + plain + "__", "__r" + plain + "__", "__i" + plain + "__"}) {
+      is_python = is_python_method(object, method.c_str()) || is_python;  // all are guarded
     }
-    return false;
-  }();
-  if (!is_python && (!know_all(left.object) || !know_all(right.object))) {
+  }
+  // Beside a method in Python, C code may get to read the items of a container.
+  const auto is_known = [&](PyObject* object) {
+    if (PyObject* dict = dict_of_view(object)) return know_all(dict);
+    return is_python ? !is_container(object) || know_contents(object) : know_all(object);
+  };
+  if (!is_known(left.object) || !is_known(right.object)) {
     return plainly("an operator on objects whose contents are not known");
   }
   const std::size_t before = unexplained();
@@ -475,7 +480,11 @@ PyObject* Recorder::compare(Activation& a, int op, Operand left, Operand right) 
   };
   const bool is_python = compares_itself(left.object) || compares_itself(right.object);
   if (!is_python) {
-    const bool known = know_all(left.object) && know_all(right.object);
+    const auto is_known = [&](PyObject* object) {
+      PyObject* dict = dict_of_view(object);
+      return know_all(dict != nullptr ? dict : object);
+    };
+    const bool known = is_known(left.object) && is_known(right.object);
     const bool by_identity =
         (op == Py_EQ || op == Py_NE) &&
         (Py_TYPE(left.object)->tp_richcompare == PyBaseObject_Type.tp_richcompare ||
@@ -529,15 +538,14 @@ int Recorder::is_true(Activation& a, Operand value) {
   };
   if (!touch(object)) return plainly("a branch on an unknown object");
   if (is_tensor(object)) return plainly("a branch depends on the value of a tensor");
-  if (PyList_Check(object) || PyTuple_Check(object) || PyDict_Check(object) ||
-      PyAnySet_Check(object)) {
+  if (is_container(object) || Py_TYPE(object) == deque_type()) {
     Tracked* tracked = tracked_.find(object);
-    if (tracked->kind == Tracked::Kind::source && !tracked->is_known && !tracked->is_mutated &&
+    if (tracked->source != nullptr && !tracked->is_known && !tracked->is_mutated &&
         !is_python_method(object, "__len__") && !is_python_method(object, "__bool__")) {
       tracked->source->checks.length = PyObject_Size(object);
       return Operations::is_true(a, value);
     }
-    if (tracked->kind == Tracked::Kind::source && !know_contents(object)) {
+    if (tracked->source != nullptr && !know_contents(object)) {
       return plainly("a branch on a container whose contents are not known");
     }
     return Operations::is_true(a, value);

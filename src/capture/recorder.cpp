@@ -62,10 +62,12 @@ void Recorder::begin(Activation& root) {
   start_ = root.instruction;
   handling_ = 0;
   after_pop_except_ = false;
+  no_exception_ = false;
   creating_.clear();
   sources_ = SourceTree();
   tracked_.clear();
   lookups_.clear();
+  subclass_checks_.clear();
   looked_up_.clear();
   effects_.clear();
   saved_.clear();
@@ -114,8 +116,9 @@ void Recorder::add_slots(Activation& root) {
 void Recorder::checkpoint(Activation& root) {
   if (after_pop_except_ && handling_ > 0) --handling_;
   after_pop_except_ = instruction_at(root.code, root.instruction).opcode == POP_EXCEPT;
-  checkpoint_ = {tracked_.order(), sources_.size(),  lookups_.size(), effects_.size(),
-                 nodes_.size(),    distinct_.size(), grad_mode_,      autocast_};
+  checkpoint_ = {tracked_.order(),        sources_.size(), lookups_.size(),
+                 subclass_checks_.size(), effects_.size(), nodes_.size(),
+                 distinct_.size(),        grad_mode_,      autocast_};
   if (saved_.empty()) return;
   const SuspendScope not_followed(*this);
   saved_.clear();
@@ -135,6 +138,7 @@ void Recorder::roll_back() {
   });
   sources_.truncate(checkpoint_.sources);
   lookups_.resize(checkpoint_.lookups);
+  subclass_checks_.resize(checkpoint_.subclass_checks);
   effects_.resize(checkpoint_.effects);
   distinct_.resize(checkpoint_.distinct);
   grad_mode_ = checkpoint_.grad_mode;
@@ -153,6 +157,7 @@ void Recorder::abandon() {
   inputs_.clear();
   nodes_.clear();
   lookups_.clear();
+  subclass_checks_.clear();
   graph_ = nullptr;
   sources_ = SourceTree();
 }
@@ -266,6 +271,18 @@ void Recorder::guard_identity(PyObject* object) {
   tracked->is_touched = true;
 }
 
+void Recorder::found_fixed(PyObject* object) {
+  if (is_scalar(object)) return;
+  if (tracked_.find(object) == nullptr) {
+    tracked_.add(object, Tracked::Kind::source).source = sources_.constant(object);
+    return;
+  }
+  const Tracked* tracked = tracked_.find(object);
+  if (tracked->source != nullptr && tracked->source->access != Access::constant) {
+    guard_identity(object);
+  }
+}
+
 bool Recorder::arrived(PyObject* object, Source* source) {
   if (is_scalar(object)) {
     source->checks.value = Ref::borrow(object);
@@ -312,6 +329,7 @@ bool Recorder::touch(PyObject* object) {
     return true;
   }
   checks.type = Ref::borrow(Py_TYPE(object));
+  if (is_value_of_subclass(object)) checks.value = Ref::borrow(object);
   if (is_tensor(object)) checks.tensor.emplace(tensor_of(object));
   return true;
 }
@@ -322,14 +340,34 @@ void Recorder::read(const Operand& operand) {
   }
 }
 
+Ref values_of_slots(PyObject* object) {
+  const Ref slots = slots_of(Py_TYPE(object));
+  Ref values = Ref::steal(PyList_New(0));
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(slots.get()); ++i) {
+    PyObject* descriptor = PyList_GET_ITEM(slots.get(), i);
+    const Ref value = Ref::steal(
+        Py_TYPE(descriptor)
+            ->tp_descr_get(descriptor, object, reinterpret_cast<PyObject*>(Py_TYPE(object))));
+    if (!value) {
+      PyErr_Clear();  // unset
+      continue;
+    }
+    PyList_Append(values.get(), descriptor);
+    PyList_Append(values.get(), value.get());
+  }
+  return values;
+}
+
 void Recorder::save_for_rollback(PyObject* object, bool always) {
   if (inlined_.empty() && !always) return;  // a break forgets whole instructions of the root only
   for (const Saved& saved : saved_) {
     if (saved.object == object) return;
   }
   Ref contents;
-  if (PyList_Check(object) || PyAnySet_Check(object)) {
+  if (PyList_Check(object) || PyAnySet_Check(object) || Py_TYPE(object) == deque_type()) {
     contents = Ref::steal(PySequence_List(object));
+  } else if (has_object_layout(Py_TYPE(object))) {
+    contents = values_of_slots(object);
   } else if (PyDict_Check(object)) {
     contents = copy_in_order(object);
   } else if (PyCell_Check(object)) {
@@ -371,7 +409,7 @@ bool Recorder::is_local(PyObject* object) {
   } else if (PyList_CheckExact(object)) {
     known = PyList_GET_SIZE(object) == 0 ||
             items_are_known(&PyList_GET_ITEM(object, 0), PyList_GET_SIZE(object));
-  } else if (PyDict_CheckExact(object) || Py_TYPE(object) == &PyODict_Type) {
+  } else if (is_builtin_dict(object)) {
     known = true;
     Py_ssize_t position = 0;
     PyObject* key = nullptr;
@@ -387,6 +425,9 @@ bool Recorder::is_local(PyObject* object) {
     while (known && _PySet_NextEntry(object, &position, &item, &hash) != 0) {
       known = is_local(item);
     }
+  } else if (Py_TYPE(object) == deque_type()) {
+    const Ref items = Ref::steal(PySequence_List(object));
+    known = items_are_known(&PyList_GET_ITEM(items.get(), 0), PyList_GET_SIZE(items.get()));
   } else if (PySlice_Check(object)) {
     const auto* slice = reinterpret_cast<PySliceObject*>(object);
     known = is_local(slice->start) && is_local(slice->stop) && is_local(slice->step);
@@ -444,6 +485,22 @@ PyObject* Recorder::lookup_on_type(PyTypeObject* type, PyObject* name) {
         {Ref::borrow(type), Ref::borrow(name), Ref::borrow(found), type->tp_version_tag});
   }
   return found;
+}
+
+int Recorder::is_subclass(PyTypeObject* type, PyObject* of, bool is_abstract) {
+  const SuspendScope suspended(*this);  // registries are asked in Python
+  const int answer = PyObject_IsSubclass(reinterpret_cast<PyObject*>(type), of);
+  const bool may_change = is_abstract || (type->tp_flags & Py_TPFLAGS_IMMUTABLETYPE) == 0;
+  if (answer < 0 || !may_change) return answer;
+  for (const SubclassCheck& known : subclass_checks_) {
+    if (known.type.get() == reinterpret_cast<PyObject*>(type) && known.of.get() == of) {
+      return answer;
+    }
+  }
+  SubclassCheck check{Ref::borrow(type), Ref::borrow(of), answer == 1, is_abstract};
+  check.holds();  // notes the versions
+  subclass_checks_.push_back(std::move(check));
+  return answer;
 }
 
 bool Recorder::set_grad_mode(Activation&, bool enabled) {

@@ -4,8 +4,8 @@
 /// change of an older object becomes an effect. Whatever it cannot follow ends the segment.
 ///
 /// One recorder per thread (driver.cpp). The operations are implemented by theme:
-/// recorder.cpp (life of a segment, tracking), record_attributes.cpp, record_containers.cpp,
-/// record_calls.cpp, record_tensors.cpp, and the models of builtins in models/.
+/// recorder.cpp (life of a segment, tracking), record_attributes.cpp, record_contents.cpp,
+/// record_containers.cpp, record_building.cpp, record_calls.cpp, record_tensors.cpp, and the models of builtins in models/.
 #pragma once
 
 #include <functional>
@@ -95,17 +95,30 @@ class Recorder final : public Operations {
   bool know_contents(PyObject* container);
   /// The same, for containers in containers too. False: something in it is unknown.
   bool know_all(PyObject* object, int depth = 0);
+  /// What C code reads to compare the objects by value, which may be containers in containers.
+  /// False: something in them is unknown, or a tensor's values would be read.
+  bool know_comparable(PyObject* one, PyObject* other);
+  bool know_sortable(PyObject* object);
   /// What `_PyType_Lookup` finds, guarded. Borrowed.
   PyObject* lookup_on_type(PyTypeObject* type, PyObject* name);
+  /// issubclass(type, of), guarded; -1 with an exception set. `is_abstract`: it asks a registry.
+  int is_subclass(PyTypeObject* type, PyObject* of, bool is_abstract);
+  /// Guards what a functools.partial holds.
+  bool know_partial(Activation& a, PyObject* partial);
   /// dict[key] with its guard: a borrowed reference, or null without an exception.
   PyObject* read_item(PyObject* dict, PyObject* key);
   /// An object's __dict__, tracked; borrowed, or null if it has none.
   PyObject* dict_of(PyObject* object);
+  /// Before an item of a dict is set or deleted.
+  void before_item_change(PyObject* dict);
   /// Before a container or cell is changed. False: it cannot be.
   bool before_change(PyObject* object);
   void changed_item(PyObject* dict, PyObject* key, PyObject* value);
   /// After a container was changed in some other way.
   void changed_contents(PyObject* container);
+  /// After a method of a set was called, to which the arguments of a call after the first were
+  /// given.
+  void called_method(const Call& call);
   bool append(PyObject* list, PyObject* item);
   bool set_grad_mode(Activation& a, bool enabled);
   bool grad_mode() const { return grad_mode_; }
@@ -124,6 +137,12 @@ class Recorder final : public Operations {
   void entered_autocast(PyObject* manager, const aten::AutocastState& before);
   /// The thread's state is that from before the innermost region again.
   void left_autocast();
+  /// Made in this segment, and forgotten as a whole if the root's current instruction ends it.
+  bool is_new(PyObject* object) {
+    const Tracked* tracked = find(object);
+    return tracked != nullptr && tracked->kind == Tracked::Kind::local &&
+           (inlined_.empty() || tracked->order >= checkpoint_.tracked);
+  }
   /// A new object whose contents the recorder follows from now on.
   void track_local(PyObject* object);
   /// A list or tuple of numbers, strings and the like, nested or not; known.
@@ -137,6 +156,9 @@ class Recorder final : public Operations {
   /// What was found on a type, bound to an object (null: to the type), as attribute access does.
   PyObject* bind_found(Activation& a, PyObject* found, PyObject* object, PyObject* type,
                        PyObject* name);
+
+  /// The segment fits only where no exception is being handled when it starts.
+  void depends_on_no_exception() { no_exception_ = true; }
 
   // Calls; for models.
   PyObject* call_object(Activation& a, const Call& call, Source* const* origins = nullptr);
@@ -235,6 +257,7 @@ class Recorder final : public Operations {
     std::uint64_t tracked = 0;
     std::size_t sources = 0;
     std::size_t lookups = 0;
+    std::size_t subclass_checks = 0;
     std::size_t effects = 0;
     std::size_t nodes = 0;
     std::size_t distinct = 0;
@@ -308,6 +331,12 @@ class Recorder final : public Operations {
                         std::initializer_list<PyObject*> args);
   bool has_tensor(const Call& call);
   bool is_iterable_known(PyObject* object);
+  bool know_items(PyObject* dict, Tracked& tracked);
+  /// Guards the order in which a loop over a set meets its items. False: it is not known.
+  bool know_order(PyObject* object);
+  /// Whether a class finds dict's own method.
+  bool is_method_of_dict(PyObject* object, const char* name);
+  PyObject* default_item(Activation& a, PyObject* dict, Operand key);
 
   SegmentSink& sink_;
   Activation* root_ = nullptr;
@@ -318,6 +347,7 @@ class Recorder final : public Operations {
   SourceTree sources_;
   TrackedObjects tracked_;
   std::vector<TypeLookup> lookups_;
+  std::vector<SubclassCheck> subclass_checks_;
   std::set<std::pair<PyObject*, PyObject*>> looked_up_;
   std::vector<RecordedEffect> effects_;
   std::vector<Saved> saved_;
@@ -340,9 +370,12 @@ class Recorder final : public Operations {
   graph::StackTable stacks_;
   bool collects_garbage_ = false;  // and does so again when the segment ends
   bool after_pop_except_ = false;
+  bool no_exception_ = false;
   int handling_ = 0;  // exceptions being handled by the root, begun in this segment
 };
 
+/// Descriptors of __slots__ and what is in them, in turn: a list.
+Ref values_of_slots(PyObject* object);
 /// While it lives, Python frames are not followed.
 class SuspendScope {
  public:

@@ -37,4 +37,18 @@ class Ref {
   PyObject* object_ = nullptr;
 };
 
+/// A module, a new reference. Also from code whose builtins have no __import__, as namedtuple's.
+inline PyObject* import_module(const char* name) {
+  const Ref text = Ref::steal(PyUnicode_FromString(name));
+  PyObject* found = text ? PyImport_GetModule(text.get()) : nullptr;
+  if (found != nullptr || PyErr_Occurred() != nullptr) return found;
+  return PyImport_ImportModule(name);
+}
+
+/// A function or type of the module builtins; borrowed.
+inline PyObject* find_builtin(const char* name) {
+  const Ref module = Ref::steal(import_module("builtins"));
+  return module ? PyDict_GetItemString(PyModule_GetDict(module.get()), name) : nullptr;
+}
+
 }  // namespace assay::capture

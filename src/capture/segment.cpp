@@ -57,6 +57,12 @@ int redo(const Effect& effect, const std::vector<Ref>& made) {
       return PyList_Append(target, value);
     case Effect::Kind::replace:
       return replace_contents(target, value);
+    case Effect::Kind::call_method: {
+      const Ref first = Ref::steal(PyTuple_Pack(1, target));
+      const Ref arguments = first ? Ref::steal(PySequence_Concat(first.get(), value)) : Ref();
+      const Ref result = arguments ? Ref::steal(PyObject_CallObject(key, arguments.get())) : Ref();
+      return result ? 0 : -1;
+    }
     case Effect::Kind::set_contents:
       return PyCell_Set(target, value);
     case Effect::Kind::set_member:

@@ -19,10 +19,11 @@ namespace assay::capture {
 /// A change of an object that existed before the segment, redone after its graph has run.
 struct Effect {
   enum class Kind : std::uint8_t {
-    set_item,       ///< dict[key] = value (instance and module attributes and globals too)
-    delete_item,    ///< del dict[key]
-    append,         ///< list.append(value)
-    replace,        ///< The contents of a list, dict, set or deque become those of `value`.
+    set_item,     ///< dict[key] = value (instance and module attributes and globals too)
+    delete_item,  ///< del dict[key]
+    append,       ///< list.append(value)
+    replace,      ///< The contents of a list, dict, set or deque become those of `value`.
+    call_method,  ///< key(target, *value): a method of a set, whose order follows from what is done
     set_contents,   ///< cell = value; no value: the cell becomes empty
     set_member,     ///< An attribute in a slot of __slots__; `key` is the descriptor.
     set_grad_mode,  ///< torch.set_grad_enabled(value)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "capture/constant_objects.h"
 #include "capture/dict_order.h"
 #include "capture/torch_types.h"
 
@@ -21,15 +22,46 @@ PyObject* element(PyObject* sequence, Py_ssize_t index) {
   if (PyTuple_Check(sequence)) {
     return index < PyTuple_GET_SIZE(sequence) ? PyTuple_GET_ITEM(sequence, index) : nullptr;
   }
+  if (Py_TYPE(sequence) == deque_type()) {
+    PyObject* found = PySequence_GetItem(sequence, index);
+    if (found == nullptr) PyErr_Clear();
+    Py_XDECREF(found);  // the deque keeps it
+    return found;
+  }
   if (!PyList_Check(sequence)) return nullptr;
   return index < PyList_GET_SIZE(sequence) ? PyList_GET_ITEM(sequence, index) : nullptr;
+}
+
+// Of dicts and sets: values, tuples of values, or the same object.
+bool same_key(PyObject* key, PyObject* expected) {
+  if (key == expected) return true;
+  if (is_scalar(key)) return same_scalar(key, expected);
+  if (!PyTuple_CheckExact(key) || !PyTuple_CheckExact(expected) ||
+      PyTuple_GET_SIZE(key) != PyTuple_GET_SIZE(expected)) {
+    return false;
+  }
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i) {
+    if (!same_key(PyTuple_GET_ITEM(key, i), PyTuple_GET_ITEM(expected, i))) return false;
+  }
+  return true;
+}
+
+// The items of a set in the order in which it gives them.
+bool same_order(PyObject* set, PyObject* items) {
+  if (!PyAnySet_Check(set) || PySet_GET_SIZE(set) != PyTuple_GET_SIZE(items)) return false;
+  PyObject* item = nullptr;
+  Py_ssize_t position = 0;
+  Py_hash_t hash = 0;
+  for (Py_ssize_t i = 0; _PySet_NextEntry(set, &position, &item, &hash) != 0; ++i) {
+    if (!same_key(item, PyTuple_GET_ITEM(items, i))) return false;
+  }
+  return true;
 }
 
 bool same_keys(PyObject* dict, PyObject* keys) {
   if (!PyDict_Check(dict) || PyDict_GET_SIZE(dict) != PyTuple_GET_SIZE(keys)) return false;
   const auto is_expected = [&](PyObject* key, Py_ssize_t i) {
-    PyObject* expected = PyTuple_GET_ITEM(keys, i);
-    return key == expected || (is_scalar(key) && same_scalar(key, expected));
+    return same_key(key, PyTuple_GET_ITEM(keys, i));
   };
   if (PyODict_Check(dict)) {  // keeps its order outside of the dict
     const Ref now = keys_in_order(dict);
@@ -71,6 +103,11 @@ bool same_function(PyObject* object, PyObject* expected) {
          function->func_globals == PyTuple_GET_ITEM(expected, 3);
 }
 
+bool is_handling(const Activation& activation) {
+  const _PyErr_StackItem* top = _PyErr_GetTopmostException(activation.thread);
+  return top->exc_value != nullptr && top->exc_value != Py_None;
+}
+
 bool same_set(PyObject* left, PyObject* right) {
   const int equal = PyObject_RichCompareBool(left, right, Py_EQ);
   if (equal < 0) PyErr_Clear();
@@ -78,7 +115,7 @@ bool same_set(PyObject* left, PyObject* right) {
 }
 
 bool same_value(PyObject* object, PyObject* expected) {
-  if (is_scalar(expected)) return same_scalar(object, expected);
+  if (is_scalar(expected) || is_value_of_subclass(expected)) return same_scalar(object, expected);
   if (PyAnySet_Check(expected)) return PyAnySet_Check(object) && same_set(object, expected);
   if (Py_TYPE(object) != Py_TYPE(expected)) return false;
   return same_set(object, expected);  // torch.device, range
@@ -86,11 +123,36 @@ bool same_value(PyObject* object, PyObject* expected) {
 
 }  // namespace
 
+bool SubclassCheck::holds() {
+  static PyObject* const get_token = [] {
+    const Ref module = Ref::steal(import_module("abc"));
+    return PyObject_GetAttrString(module.get(), "get_cache_token");
+  }();
+  auto* checked = reinterpret_cast<PyTypeObject*>(type.get());
+  Ref token = is_abstract ? Ref::steal(PyObject_CallNoArgs(get_token)) : Ref();
+  const bool is_known =
+      version != 0 && checked->tp_version_tag == version &&
+      (!is_abstract || (registrations && same_set(token.get(), registrations.get())));
+  if (is_known) return true;
+  const int answer = PyObject_IsSubclass(type.get(), of.get());
+  if (answer < 0) PyErr_Clear();
+  if ((answer == 1) != expected) return false;
+  static PyObject* const any_name = PyUnicode_InternFromString("__class__");
+  _PyType_Lookup(checked, any_name);  // gives it a version tag
+  version = checked->tp_version_tag;
+  registrations = std::move(token);
+  return true;
+}
+
 SegmentGuards::SegmentGuards(const SourceTree& tree, const std::vector<bool>& needed,
                              const std::vector<std::vector<const Source*>>& distinct,
-                             std::vector<TypeLookup> lookups, const guards::GlobalState& state,
-                             PyObject* globals)
-    : lookups_(std::move(lookups)), state_(state), globals_(Ref::borrow(globals)) {
+                             std::vector<TypeLookup> lookups,
+                             std::vector<SubclassCheck> subclass_checks,
+                             const guards::GlobalState& state, PyObject* globals)
+    : lookups_(std::move(lookups)),
+      subclass_checks_(std::move(subclass_checks)),
+      state_(state),
+      globals_(Ref::borrow(globals)) {
   const auto& sources = const_cast<SourceTree&>(tree).all();
   std::vector<bool> keep(sources.size());
   const auto keep_with_parents = [&](const Source* source) {
@@ -202,6 +264,7 @@ bool SegmentGuards::check(const Step& step, PyObject* object, const GuardValues&
   if (checks.value && !same_value(object, checks.value.get())) return false;
   if (checks.length >= 0 && length_of(object) != checks.length) return false;
   if (checks.keys && !same_keys(object, checks.keys.get())) return false;
+  if (checks.order && !same_order(object, checks.order.get())) return false;
   if (step.same_as >= 0 && object != values.objects[static_cast<std::size_t>(step.same_as)]) {
     return false;
   }
@@ -218,7 +281,7 @@ bool SegmentGuards::lookups_hold() const {
     if (_PyType_Lookup(type, lookup.name.get()) != lookup.found.get()) return false;
     lookup.version = type->tp_version_tag;
   }
-  return true;
+  return std::ranges::all_of(subclass_checks_, [](SubclassCheck& check) { return check.holds(); });
 }
 
 bool SegmentGuards::all_distinct(const GuardValues& values) const {
@@ -247,6 +310,7 @@ bool SegmentGuards::all_distinct(const GuardValues& values) const {
 bool SegmentGuards::hold(const Activation& activation, const guards::GlobalState& state,
                          GuardValues& values) const {
   if (!(state == state_) || activation.frame->f_globals != globals_.get()) return false;
+  if (no_exception_ && is_handling(activation)) return false;
   values.objects.resize(steps_.size());
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     const Step& step = steps_[i];
@@ -281,6 +345,7 @@ std::string SegmentGuards::why(const Step& step, PyObject* object, const GuardVa
            std::to_string(checks.length);
   }
   if (checks.keys && !same_keys(object, checks.keys.get())) return name + " has other keys";
+  if (checks.order && !same_order(object, checks.order.get())) return name + " has another order";
   if (step.same_as >= 0 && object != values.objects[static_cast<std::size_t>(step.same_as)]) {
     return name + " is no longer the same object as " +
            steps[static_cast<std::size_t>(step.same_as)].expression;
@@ -294,6 +359,7 @@ std::string SegmentGuards::failure(const Activation& activation,
   if (!(state == state_)) return state_.difference(state);
   if (activation.frame->f_globals != globals_.get())
     return "the function's globals are another dict";
+  if (no_exception_ && is_handling(activation)) return "an exception is being handled";
   GuardValues values;
   values.objects.resize(steps_.size());
   for (std::size_t i = 0; i < steps_.size(); ++i) {
@@ -309,6 +375,14 @@ std::string SegmentGuards::failure(const Activation& activation,
     if (_PyType_Lookup(type, lookup.name.get()) != lookup.found.get()) {
       return std::string(type->tp_name) + "." + to_string(lookup.name.get()) + " has changed";
     }
+  }
+  for (SubclassCheck& check : subclass_checks_) {
+    if (check.holds()) continue;
+    const auto name = [](const Ref& type) {
+      return std::string(reinterpret_cast<PyTypeObject*>(type.get())->tp_name);
+    };
+    return name(check.type) + (check.expected ? " is no longer" : " is now") + " a subclass of " +
+           name(check.of);
   }
   return all_distinct(values) ? "" : "two arguments are the same object now";
 }
@@ -330,6 +404,7 @@ std::vector<std::string> SegmentGuards::describe() const {
     if (checks.length >= 0)
       lines.push_back("len(" + name + ") == " + std::to_string(checks.length));
     if (checks.keys) lines.push_back("keys(" + name + ")");
+    if (checks.order) lines.push_back("order(" + name + ")");
     if (step.same_as >= 0) {
       lines.push_back(name + " is " + steps_[static_cast<std::size_t>(step.same_as)].expression);
     }

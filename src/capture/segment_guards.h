@@ -21,6 +21,19 @@ struct TypeLookup {
   unsigned version = 0;  ///< The type's version tag when this was last seen to hold.
 };
 
+/// issubclass(type, of) was asked, by isinstance too: the answer must still be the same. Asked
+/// again only if the type has changed, or if classes were registered with an abstract base class.
+struct SubclassCheck {
+  Ref type;
+  Ref of;
+  bool expected = false;
+  bool is_abstract = false;  ///< `of` answers by its registry.
+  unsigned version = 0;      ///< The type's version tag when this was last seen to hold.
+  Ref registrations = {};    ///< abc.get_cache_token() then.
+
+  bool holds();
+};
+
 /// The objects that the guards have fetched, one per step. Borrowed from the frame and what it
 /// reaches, or kept alive here.
 struct GuardValues {
@@ -34,9 +47,11 @@ class SegmentGuards {
   /// be different objects.
   SegmentGuards(const SourceTree& tree, const std::vector<bool>& needed,
                 const std::vector<std::vector<const Source*>>& distinct,
-                std::vector<TypeLookup> lookups, const guards::GlobalState& state,
-                PyObject* globals);
+                std::vector<TypeLookup> lookups, std::vector<SubclassCheck> subclass_checks,
+                const guards::GlobalState& state, PyObject* globals);
 
+  /// They hold only where no exception is being handled.
+  void require_no_exception() { no_exception_ = true; }
   /// Whether everything holds in this frame. Fills `values` as far as it gets.
   bool hold(const Activation& activation, const guards::GlobalState& state,
             GuardValues& values) const;
@@ -73,9 +88,11 @@ class SegmentGuards {
   std::vector<int> step_of_;                // by source id
   std::vector<std::vector<int>> distinct_;  // groups of steps
   mutable std::vector<TypeLookup> lookups_;
+  mutable std::vector<SubclassCheck> subclass_checks_;
   mutable std::vector<PyObject*> last_distinct_;  // the objects for which all_distinct held
   guards::GlobalState state_;
   Ref globals_;
+  bool no_exception_ = false;
 };
 
 }  // namespace assay::capture

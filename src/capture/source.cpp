@@ -10,7 +10,7 @@
 namespace assay::capture {
 
 bool Checks::any() const {
-  return absent || identical || type || value || length >= 0 || keys || tensor ||
+  return absent || identical || type || value || length >= 0 || keys || order || tensor ||
          same_as != nullptr || function;
 }
 
@@ -52,16 +52,22 @@ bool is_scalar(PyObject* object) {
   return type == size_type();
 }
 
+bool is_value_of_subclass(PyObject* object) {
+  return !is_scalar(object) &&
+         (PyLong_Check(object) || PyUnicode_Check(object) || PyFloat_Check(object) ||
+          PyBytes_Check(object) || PyComplex_Check(object));
+}
+
 bool same_scalar(PyObject* left, PyObject* right) {
   if (left == right) return true;
   PyTypeObject* type = Py_TYPE(left);
   if (type != Py_TYPE(right)) return false;
-  if (type == &PyFloat_Type) {
+  if (PyFloat_Check(left)) {
     const double a = PyFloat_AS_DOUBLE(left);
     const double b = PyFloat_AS_DOUBLE(right);
     return std::memcmp(&a, &b, sizeof a) == 0;
   }
-  if (type == &PyComplex_Type) {
+  if (PyComplex_Check(left)) {
     const Py_complex a = PyComplex_AsCComplex(left);
     const Py_complex b = PyComplex_AsCComplex(right);
     return std::memcmp(&a, &b, sizeof a) == 0;
@@ -74,9 +80,15 @@ bool same_scalar(PyObject* left, PyObject* right) {
     }
     return true;
   }
-  const int equal = PyObject_RichCompareBool(left, right, Py_EQ);  // builtin types: cannot raise
-  if (equal < 0) PyErr_Clear();
-  return equal == 1;
+  // As the builtin type compares, also where a subclass says otherwise: that cannot raise.
+  const PyTypeObject* base = PyLong_Check(left)      ? &PyLong_Type
+                             : PyUnicode_Check(left) ? &PyUnicode_Type
+                             : PyBytes_Check(left)   ? &PyBytes_Type
+                                                     : nullptr;
+  if (base == nullptr) return false;  // singletons
+  const Ref equal = Ref::steal(base->tp_richcompare(left, right, Py_EQ));
+  if (!equal) PyErr_Clear();
+  return equal.get() == Py_True;
 }
 
 namespace {

@@ -42,6 +42,7 @@ struct Checks {
   Ref value;                  ///< It is a number, string, ... of the same type and value.
   Py_ssize_t length = -1;     ///< Of a list, tuple, dict or set.
   Ref keys;                   ///< A dict's keys in order, a tuple.
+  Ref order;                  ///< A set's items in the order of a loop, a tuple.
   std::optional<guards::TensorGuard> tensor;
   const Source* same_as = nullptr;  ///< It is the object at another source.
   /// A function's code, defaults, keyword defaults and globals (borrowed from `function`'s tuple).
@@ -102,8 +103,11 @@ class SourceTree {
 /// None, bool, int, float, complex, str, bytes, Ellipsis, NotImplemented and torch.Size of ints:
 /// values that are compared by value, and that nobody can mutate.
 bool is_scalar(PyObject* object);
-/// Same type and same value, bit for bit for floats.
+/// Same type and same value, bit for bit for floats. Of scalars and values of subclasses.
 bool same_scalar(PyObject* left, PyObject* right);
+/// An instance of a subclass of int, float, complex, str or bytes (numpy.float64, a class of the
+/// program): C code reads the value in it, which nobody can change.
+bool is_value_of_subclass(PyObject* object);
 /// For messages and logs: at most about 60 characters of repr().
 std::string short_repr(PyObject* object);
 std::string to_string(PyObject* unicode);

@@ -8,6 +8,7 @@
 #include <torch/csrc/autograd/python_variable.h>
 
 #include "assay/error.h"
+#include "capture/ref.h"
 
 namespace assay::capture {
 
@@ -15,7 +16,7 @@ namespace {
 
 PyTypeObject* find_type(const char* module, const char* name) {
   PyObject* found = nullptr;
-  if (PyObject* imported = PyImport_ImportModule(module)) {
+  if (PyObject* imported = import_module(module)) {
     found = PyObject_GetAttrString(imported, name);
     Py_DECREF(imported);
   }

@@ -31,7 +31,7 @@ std::string attribute(PyObject* object, const char* name) {
 Listing disassemble(PyCodeObject* code) {
   const NativeFramesScope native;
   Listing listing;
-  const Ref module = Ref::steal(PyImport_ImportModule("dis"));
+  const Ref module = Ref::steal(import_module("dis"));
   const Ref found = Ref::steal(
       module ? PyObject_CallMethod(module.get(), "get_instructions", "O", code) : nullptr);
   const Ref all = Ref::steal(found ? PySequence_List(found.get()) : nullptr);
@@ -68,7 +68,7 @@ const std::string& instruction_text(PyCodeObject* code, int instruction) {
 std::string disassembly(PyCodeObject* code) {
   const NativeFramesScope native;
   const Ref pending = take_raised();
-  const Ref module = Ref::steal(PyImport_ImportModule("dis"));
+  const Ref module = Ref::steal(import_module("dis"));
   const Ref bytecode =
       Ref::steal(module ? PyObject_CallMethod(module.get(), "Bytecode", "O", code) : nullptr);
   const Ref text =
@@ -217,6 +217,7 @@ std::string describe_effect(Effect::Kind kind, std::string target, PyObject* key
       case Effect::Kind::append:
         return name + ".append(...)";
       case Effect::Kind::replace:
+      case Effect::Kind::call_method:
         return name + " gets other contents";
       case Effect::Kind::set_member:
         return "an attribute of " + name + " = ...";

@@ -26,8 +26,10 @@ struct Tracked {
   bool is_touched = false;      ///< The checks of its source are there.
   bool is_known = false;        ///< All its contents are tracked.
   bool is_mutated = false;      ///< Changed in this segment.
+  bool has_known_dict = false;  ///< Its __dict__ is tracked, by this way.
   Py_ssize_t appended = 0;      ///< Items added at the end of a list that is not known.
   Ref known_keys;               ///< Of a dict that is not known as a whole: a set.
+  Ref first_keys;               ///< Of such a dict that was changed: its keys before, a list.
   std::uint64_t order = 0;      ///< When it was first seen.
   Ref object;                   ///< Keeps it alive; null for generators and the graph's tensors.
   Ref weak;                     ///< For those: tells whether the address is still theirs.

@@ -74,8 +74,12 @@ def breaks(x: torch.Tensor) -> torch.Tensor:
     return x
 
 
+SEEN: set[int] = set()
+
+
 def loops_over_a_set(x: torch.Tensor) -> torch.Tensor:
-    for k in {1, 2}:
+    SEEN.add(x.ndim)
+    for k in SEEN:
         x = x + k
     return x
 
@@ -97,7 +101,7 @@ def sizes(x: torch.Tensor) -> int:
         (measures, "return time.time() + x.ndim", "measure time outside"),
         (warns, 'warnings.warn("careful", stacklevel=1)', "warn outside"),
         (breaks, "assay.graph_break()", "remove the call of graph_break()"),
-        (loops_over_a_set, "for k in {1, 2}:", "sorted("),
+        (loops_over_a_set, "for k in SEEN:", "sorted("),
         (sizes, "return sys.getsizeof(x)", "call it outside of the compiled function"),
     ],
 )

@@ -68,8 +68,9 @@ PyObject* super_attribute(Recorder& recorder, Activation& a, PyObject* super, Py
     PyObject* type = PyTuple_GET_ITEM(mro, i);
     if (is_after) {
       PyObject* found = PyDict_GetItem(reinterpret_cast<PyTypeObject*>(type)->tp_dict, name);
+      // Those without it too: they may get one.
+      recorder.lookup_on_type(reinterpret_cast<PyTypeObject*>(type), name);
       if (found != nullptr) {
-        recorder.lookup_on_type(reinterpret_cast<PyTypeObject*>(type), name);
         const bool on_class = self.get() == self_class.get();
         return recorder.bind_found(a, found, on_class ? nullptr : self.get(), self_class.get(),
                                    name);
@@ -139,7 +140,12 @@ bool set_special_attribute(Recorder& recorder, Activation& a, PyObject* object, 
     return true;
   }
   if (PyType_Check(object)) return plainly_set("an attribute of a class is set");
-  return plainly_set("an attribute of a tensor is set");
+  // What somebody notes on a tensor; the tensor's own attributes change what it is.
+  if (recorder.lookup_on_type(Py_TYPE(object), name) != nullptr || !is_plain_tensor(object)) {
+    return plainly_set("an attribute of a tensor is set");
+  }
+  if (value != nullptr && !recorder.touch(value)) return plainly_set("an unknown object is stored");
+  return set_plain_attribute(recorder, a, object, name, value);
 }
 
 bool set_plain_attribute(Recorder& recorder, Activation& a, PyObject* object, PyObject* name,
@@ -150,6 +156,15 @@ bool set_plain_attribute(Recorder& recorder, Activation& a, PyObject* object, Py
   };
   PyObject* descriptor = recorder.lookup_on_type(Py_TYPE(object), name);
   if (descriptor != nullptr && Py_TYPE(descriptor)->tp_descr_set != nullptr) {
+    // A name or text of a new function, as functools.wraps sets them: recipes copy these.
+    const std::string text = PyFunction_Check(object) ? to_string(name) : "";
+    const bool is_text =
+        text == "__name__" || text == "__qualname__" || text == "__doc__" || text == "__module__";
+    const bool is_kept = (is_text && value != nullptr && is_scalar(value)) ||
+                         (text == "__annotations__" && value != nullptr);
+    if (is_kept && recorder.is_new(object)) {
+      return PyObject_GenericSetAttr(object, name, value) == 0;
+    }
     if (Py_TYPE(descriptor) == &PyProperty_Type) {
       const Ref setter =
           Ref::steal(PyObject_GetAttrString(descriptor, value == nullptr ? "fdel" : "fset"));
@@ -175,6 +190,7 @@ bool set_plain_attribute(Recorder& recorder, Activation& a, PyObject* object, Py
   } else if (value == nullptr) {
     recorder.read_item(dict, name);
   }
+  recorder.before_item_change(dict);
   if (PyObject_GenericSetAttr(object, name, value) < 0) return false;
   recorder.changed_item(dict, name, value);
   return true;

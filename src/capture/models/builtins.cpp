@@ -11,8 +11,6 @@ namespace assay::capture {
 
 namespace {
 
-PyObject* truth(bool value) { return Py_NewRef(value ? Py_True : Py_False); }
-
 PyObject* len(Recorder& recorder, Activation& a, const Call& call) {
   if (call.count != 1) return recorder.call_watched(a, call);  // raises
   PyObject* object = call.args[0];
@@ -38,31 +36,15 @@ PyObject* len(Recorder& recorder, Activation& a, const Call& call) {
       return recorder.call_watched(a, call);
     }
   }
-  const bool is_container = PyList_Check(object) || PyTuple_Check(object) || PyDict_Check(object) ||
-                            PyAnySet_Check(object);
-  if (!is_container) return recorder.call_plainly(a, call, "len() of an object not modelled");
-  if (tracked->kind == Tracked::Kind::source && !tracked->is_known && !tracked->is_mutated) {
+  if (!is_container(object) && Py_TYPE(object) != deque_type()) {
+    return recorder.call_plainly(a, call, "len() of an object not modelled");
+  }
+  if (tracked->source != nullptr && !tracked->is_known && !tracked->is_mutated) {
     tracked->source->checks.length = PyObject_Size(object);
-  } else if (tracked->kind == Tracked::Kind::source && !recorder.know_contents(object)) {
+  } else if (tracked->source != nullptr && !recorder.know_contents(object)) {
     return recorder.call_plainly(a, call, "len() of a container whose contents are not known");
   }
   return recorder.call_watched(a, call);
-}
-
-PyObject* isinstance(Recorder& recorder, Activation& a, const Call& call) {
-  if (call.count == 2 && recorder.touch(call.args[0]) && recorder.know_all(call.args[1])) {
-    const SuspendScope suspended(recorder);  // ABCs ask in Python
-    return recorder.call_watched(a, call);   // follows from types, which are guarded
-  }
-  return recorder.call_plainly(a, call, "isinstance() of an unknown object");
-}
-
-PyObject* issubclass(Recorder& recorder, Activation& a, const Call& call) {
-  if (call.count == 2 && recorder.know_all(call.args[0]) && recorder.know_all(call.args[1])) {
-    const SuspendScope suspended(recorder);
-    return recorder.call_watched(a, call);
-  }
-  return recorder.call_plainly(a, call, "issubclass() of an unknown object");
 }
 
 PyObject* type(Recorder& recorder, Activation& a, const Call& call) {
@@ -133,12 +115,37 @@ PyObject* make_super(Recorder& recorder, Activation& a, const Call& call) {
 
 // ---- Values ----
 
+// The special methods that a conversion calls, the first that there is.
+std::vector<const char*> methods_of_conversion(PyObject* conversion) {
+  const auto is = [&](const PyTypeObject& type) {
+    return conversion == reinterpret_cast<const PyObject*>(&type);
+  };
+  if (is(PyLong_Type)) return {"__int__", "__index__", "__trunc__"};
+  if (is(PyFloat_Type)) return {"__float__", "__index__"};
+  if (is(PyComplex_Type)) return {"__complex__", "__float__", "__index__"};
+  if (is(PyBytes_Type)) return {"__bytes__"};
+  if (is(PyUnicode_Type)) return {"__str__", "__repr__"};
+  static PyObject* const format = find_builtin("format");
+  if (conversion == format) return {"__format__"};
+  return {"__repr__"};
+}
+
+// Whether a conversion of the object runs Python code, which is followed.
+bool converts_in_python(Recorder& recorder, PyObject* conversion, PyObject* object) {
+  for (const char* name : methods_of_conversion(conversion)) {
+    const Ref text = Ref::steal(PyUnicode_InternFromString(name));
+    PyObject* method = recorder.lookup_on_type(Py_TYPE(object), text.get());
+    if (method == nullptr || method == _PyType_Lookup(&PyBaseObject_Type, text.get())) continue;
+    return PyFunction_Check(method);
+  }
+  return false;
+}
+
 PyObject* to_value(Recorder& recorder, Activation& a, const Call& call) {
   if (call.count >= 1 && is_tensor(call.args[0])) {
-    return recorder.call_plainly(a, call,
-                                 std::string("the value of a tensor is read (") +
-                                     reinterpret_cast<PyTypeObject*>(call.callable)->tp_name +
-                                     "())");
+    const Ref name = Ref::steal(PyObject_GetAttrString(call.callable, "__name__"));
+    return recorder.call_plainly(
+        a, call, "the value of a tensor is read (" + to_string(name.get()) + "())");
   }
   bool is_value = true;
   for (std::size_t i = 0; i < call.count; ++i) is_value = is_value && is_scalar(call.args[i]);
@@ -147,22 +154,17 @@ PyObject* to_value(Recorder& recorder, Activation& a, const Call& call) {
     const int is_true = recorder.is_true(a, {call.args[0], nullptr});
     return is_true < 0 ? nullptr : truth(is_true == 1);
   }
-  if (call.count == 1 && recorder.know_all(call.args[0]) &&
-      (PyType_Check(call.args[0]) || is_torch_enum(call.args[0]) || is_device(call.args[0]))) {
-    return recorder.made(a, recorder.call_watched(a, call), "a conversion");
+  PyObject* object = call.count == 1 ? call.args[0] : nullptr;
+  if (object == nullptr || !recorder.touch(object)) {
+    return recorder.call_plainly(a, call, "a conversion of an object that is not modelled");
   }
-  if (call.count == 1 && recorder.touch(call.args[0])) {
-    for (const char* name : {"__int__", "__float__", "__str__", "__index__", "__repr__"}) {
-      const Ref text = Ref::steal(PyUnicode_InternFromString(name));
-      PyObject* method = recorder.lookup_on_type(Py_TYPE(call.args[0]), text.get());
-      if (method != nullptr && PyFunction_Check(method)) {
-        return recorder.made(a, recorder.call_watched(a, call), "a conversion");
-      }
-    }
-    if ((PyList_Check(call.args[0]) || PyTuple_Check(call.args[0])) &&
-        recorder.has_only_values(call.args[0])) {
-      return recorder.made(a, recorder.call_watched(a, call), "a conversion");
-    }
+  const bool is_known =
+      PyType_Check(object) || is_torch_enum(object) || is_device(object) ||
+      is_value_of_subclass(object) || recorder.has_only_values(object) ||
+      (PyExceptionInstance_Check(object) && recorder.find(object)->kind == Tracked::Kind::local &&
+       has_known_text(recorder, object));
+  if (is_known || converts_in_python(recorder, call.callable, object)) {
+    return recorder.made(a, recorder.call_watched(a, call), "a conversion");
   }
   return recorder.call_plainly(a, call, "a conversion of an object that is not modelled");
 }
@@ -176,12 +178,6 @@ PyObject* absolute(Recorder& recorder, Activation& a, const Call& call) {
 }
 
 // ---- Reductions over iterables ----
-
-Ref items_of(Recorder& recorder, Activation& a, PyObject* iterable) {
-  Ref list = Ref::steal(recorder.build_list(a, nullptr, nullptr, 0));
-  if (!list || !recorder.list_extend(a, list.get(), {iterable, nullptr})) return {};
-  return list;
-}
 
 PyObject* sum(Recorder& recorder, Activation& a, const Call& call) {
   if (call.count < 1 || call.count > 2) return recorder.call_watched(a, call);
@@ -210,56 +206,6 @@ PyObject* any_or_all(Recorder& recorder, Activation& a, const Call& call) {
     if ((is_true == 1) == decisive) return truth(decisive);
   }
   return PyErr_Occurred() != nullptr ? nullptr : truth(!decisive);
-}
-
-template <int comparison>
-PyObject* extreme(Recorder& recorder, Activation& a, const Call& call) {
-  if (call.names != nullptr || call.count == 0) {
-    bool is_known = call.count > 0;
-    for (std::size_t i = 0; i < call.count; ++i) {
-      is_known = is_known && (PyFunction_Check(call.args[i]) ? recorder.touch(call.args[i])
-                                                             : recorder.know_all(call.args[i]));
-    }
-    if (!is_known) return recorder.call_plainly(a, call, "min() or max() with keywords");
-    return recorder.made(a, recorder.call_watched(a, call), "min() or max()");
-  }
-  Ref items;
-  if (call.count == 1) {
-    items = items_of(recorder, a, call.args[0]);
-    if (!items) return nullptr;
-    if (PyList_GET_SIZE(items.get()) == 0) return recorder.call_watched(a, call);  // raises
-  } else {
-    items = Ref::steal(PyList_New(0));
-    for (std::size_t i = 0; i < call.count; ++i) PyList_Append(items.get(), call.args[i]);
-  }
-  Ref best = Ref::borrow(PyList_GET_ITEM(items.get(), 0));
-  for (Py_ssize_t i = 1; i < PyList_GET_SIZE(items.get()); ++i) {
-    PyObject* item = PyList_GET_ITEM(items.get(), i);
-    const Ref is_better =
-        Ref::steal(recorder.compare(a, comparison, {item, nullptr}, {best.get(), nullptr}));
-    if (!is_better) return nullptr;
-    const int decided = recorder.is_true(a, {is_better.get(), nullptr});
-    if (decided < 0) return nullptr;
-    if (decided == 1) best = Ref::borrow(item);
-  }
-  return best.release();
-}
-
-PyObject* sorted(Recorder& recorder, Activation& a, const Call& call) {
-  if (call.positional() != 1) return recorder.call_watched(a, call);
-  const Ref items = items_of(recorder, a, call.args[0]);
-  if (!items) return nullptr;
-  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i) {
-    if (is_tensor(PyList_GET_ITEM(items.get(), i)) && call.names == nullptr) {
-      return recorder.call_plainly(a, call, "sorted() of tensors");
-    }
-  }
-  std::vector<PyObject*> args = {nullptr, items.get()};
-  args.insert(args.end(), call.args + 1, call.args + call.count);
-  for (std::size_t i = 2; i < args.size(); ++i) recorder.touch(args[i]);
-  return recorder.made(
-      a, recorder.call_watched(a, {call.callable, args.data() + 1, args.size() - 1, call.names}),
-      "sorted()");
 }
 
 // ---- Iterators ----
@@ -333,23 +279,11 @@ PyObject* make_iterator(Recorder& recorder, Activation& a, const Call& call) {
   if (!recorder.is_recording()) {
     return PyObject_Vectorcall(call.callable, args.data() + 1, call.positional(), call.names);
   }
-  // A tensor function inside map() would run unseen: it is called item by item instead.
-  if (has_function && call.callable == reinterpret_cast<PyObject*>(&PyMap_Type) &&
-      call.count == 2 && !PyFunction_Check(args[1])) {
-    const Ref results = Ref::steal(recorder.build_list(a, nullptr, nullptr, 0));
-    const Ref items = items_of(recorder, a, args[2]);
-    if (!items) return nullptr;
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i) {
-      PyObject* item_args[] = {nullptr, PyList_GET_ITEM(items.get(), i)};
-      const Ref item = Ref::steal(recorder.call_object(a, {args[1], item_args + 1, 1, nullptr}));
-      if (!item) return nullptr;
-      if (recorder.is_recording()) {
-        if (!recorder.append(results.get(), item.get())) return nullptr;
-      } else if (PyList_Append(results.get(), item.get()) < 0) {
-        return nullptr;
-      }
-    }
-    return recorder.get_iter(a, {results.get(), nullptr});
+  // A function in C would run unseen.
+  if (has_function && args.size() > 2 && args[1] != Py_None && !PyFunction_Check(args[1])) {
+    kept.push_back(followed(recorder, args[1]));
+    if (!kept.back()) return nullptr;
+    args[1] = kept.back().get();
   }
   return recorder.made(
       a, recorder.call_watched(a, {call.callable, args.data() + 1, args.size() - 1, call.names}),
@@ -367,10 +301,12 @@ PyObject* object_new(Recorder& recorder, Activation& a, const Call& call) {
 
 // tuple.__new__(cls, items), as namedtuples call it.
 PyObject* tuple_new(Recorder& recorder, Activation& a, const Call& call) {
-  if (call.count != 2 || !PyTuple_Check(call.args[1]) || !recorder.know_contents(call.args[1])) {
-    return recorder.call_plainly(a, call, "tuple.__new__ of an unknown object");
-  }
-  return recorder.made(a, recorder.call_watched(a, call), "tuple.__new__");
+  if (call.count != 2) return recorder.call_watched(a, call);
+  const Ref items = items_of(recorder, a, call.args[1]);
+  if (!items) return nullptr;
+  PyObject* args[] = {nullptr, call.args[0], items.get()};
+  const Call with_items{call.callable, args + 1, 2, nullptr};
+  return recorder.made(a, recorder.call_watched(a, with_items), "tuple.__new__");
 }
 
 PyObject* does_nothing(Recorder& recorder, Activation& a, const Call& call) {
@@ -404,8 +340,6 @@ PyObject* object_getattribute(Recorder& recorder, Activation& a, const Call& cal
 ModelTable builtin_models() {
   return {
       {"builtins.len", len},
-      {"builtins.isinstance", isinstance},
-      {"builtins.issubclass", issubclass},
       {"builtins.type", type},
       {"builtins.getattr", getattr},
       {"builtins.hasattr", hasattr},
@@ -419,15 +353,11 @@ ModelTable builtin_models() {
       {"builtins.str", to_value},
       {"builtins.repr", to_value},
       {"builtins.bytes", to_value},
-      {"builtins.hash", to_value},
       {"builtins.format", to_value},
       {"builtins.abs", absolute},
       {"builtins.sum", sum},
       {"builtins.any", any_or_all<true>},
       {"builtins.all", any_or_all<false>},
-      {"builtins.min", extreme<Py_LT>},
-      {"builtins.max", extreme<Py_GT>},
-      {"builtins.sorted", sorted},
       {"builtins.iter", iter},
       {"builtins.next", next},
       {"builtins.zip", make_iterator},

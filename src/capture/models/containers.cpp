@@ -1,6 +1,7 @@
 // Methods of list, dict, set and tuple, and the constructors.
 #include <string>
 
+#include "capture/constant_objects.h"
 #include "capture/cpython_311.h"
 #include "capture/dict_order.h"
 #include "capture/models/table.h"
@@ -54,8 +55,30 @@ PyObject* changes_contents(Recorder& recorder, Activation& a, const Call& call) 
   PyObject* container = call.args[0];
   const Ref kept = Ref::borrow(container);
   PyObject* result = recorder.call_watched(a, call);
-  if (recorder.is_recording()) recorder.changed_contents(container);
+  if (recorder.is_recording() && PySet_Check(container)) {
+    if (result != nullptr) recorder.called_method(call);
+  } else if (recorder.is_recording()) {
+    recorder.changed_contents(container);
+  }
   return result == nullptr ? nullptr : recorder.made(a, result, "a method");
+}
+
+// set.update and its like with iterators: of their items.
+PyObject* changes_set(Recorder& recorder, Activation& a, const Call& call) {
+  std::vector<Ref> kept;
+  std::vector<PyObject*> args = {nullptr};
+  for (std::size_t i = 0; i < call.count; ++i) {
+    PyObject* argument = call.args[i];
+    if (i > 0 && !is_scalar(argument) && PyIter_Check(argument)) {
+      kept.push_back(Ref::steal(recorder.build_list(a, nullptr, nullptr, 0)));
+      if (!recorder.list_extend(a, kept.back().get(), {argument, nullptr})) return nullptr;
+      argument = kept.back().get();
+    }
+    args.push_back(argument);
+  }
+  const Call with_items{call.callable, args.data() + 1, call.count, call.names};
+  if (!recorder.is_recording()) return recorder.call_object(a, with_items);
+  return changes_contents(recorder, a, with_items);
 }
 
 PyObject* set_add(Recorder& recorder, Activation& a, const Call& call) {
@@ -77,8 +100,19 @@ PyObject* reads_contents(Recorder& recorder, Activation& a, const Call& call) {
   return recorder.made(a, recorder.call_watched(a, call), "a method");
 }
 
-PyObject* list_sort(Recorder& recorder, Activation& a, const Call& call) {
-  return changes_contents(recorder, a, call);
+// index, count, remove and `in`: the items are compared with the argument.
+template <PyObject* (*model)(Recorder&, Activation&, const Call&)>
+PyObject* compares_items(Recorder& recorder, Activation& a, const Call& call) {
+  if (call.count < 2 || !recorder.know_contents(call.args[0])) {
+    return plainly(recorder, a, call, "a list whose contents are not known");
+  }
+  PyObject* list = call.args[0];
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(list); ++i) {
+    if (!recorder.know_comparable(call.args[1], PyList_GET_ITEM(list, i))) {
+      return plainly(recorder, a, call, "items of a list are compared by values");
+    }
+  }
+  return model(recorder, a, call);
 }
 
 // ---- dict ----
@@ -104,12 +138,8 @@ PyObject* dict_view(Recorder& recorder, Activation& a, const Call& call) {
   return view == nullptr ? nullptr : recorder.made(a, view, "a view of a dict");
 }
 
-bool is_simple_dict(PyObject* object) {
-  return PyDict_CheckExact(object) || Py_TYPE(object) == &PyODict_Type;
-}
-
 PyObject* dict_pop(Recorder& recorder, Activation& a, const Call& call) {
-  if (call.count < 2 || !is_simple_dict(call.args[0]) || !is_scalar(call.args[1]) ||
+  if (call.count < 2 || !is_builtin_dict(call.args[0]) || !is_scalar(call.args[1]) ||
       !recorder.touch(call.args[0])) {
     return plainly(recorder, a, call, "dict.pop of an unknown object");
   }
@@ -118,6 +148,7 @@ PyObject* dict_pop(Recorder& recorder, Activation& a, const Call& call) {
   const Ref kept = Ref::borrow(found);
   if (found == nullptr) return recorder.call_watched(a, call);  // the default, or KeyError
   if (recorder.find(dict)->source == nullptr && !recorder.before_change(dict)) return nullptr;
+  recorder.before_item_change(dict);
   PyObject* result = recorder.call_watched(a, call);
   if (result != nullptr && recorder.is_recording()) {
     recorder.changed_item(dict, call.args[1], nullptr);
@@ -126,7 +157,7 @@ PyObject* dict_pop(Recorder& recorder, Activation& a, const Call& call) {
 }
 
 PyObject* dict_setdefault(Recorder& recorder, Activation& a, const Call& call) {
-  if (call.count < 2 || !is_simple_dict(call.args[0]) || !is_scalar(call.args[1]) ||
+  if (call.count < 2 || !is_builtin_dict(call.args[0]) || !is_scalar(call.args[1]) ||
       !recorder.touch(call.args[0])) {
     return plainly(recorder, a, call, "dict.setdefault of an unknown object");
   }
@@ -142,7 +173,7 @@ PyObject* dict_setdefault(Recorder& recorder, Activation& a, const Call& call) {
 
 PyObject* dict_update(Recorder& recorder, Activation& a, const Call& call) {
   const std::size_t positional = call.positional();
-  if (positional < 1 || positional > 2 || !is_simple_dict(call.args[0]) ||
+  if (positional < 1 || positional > 2 || !is_builtin_dict(call.args[0]) ||
       !recorder.touch(call.args[0]) ||
       (positional == 2 && !(PyDict_Check(call.args[1]) && recorder.know_contents(call.args[1])))) {
     return plainly(recorder, a, call, "dict.update with an object that is not a known dict");
@@ -176,6 +207,7 @@ PyObject* dict_setitem(Recorder& recorder, Activation& a, const Call& call) {
   if (recorder.find(call.args[0])->source == nullptr && !recorder.before_change(call.args[0])) {
     return nullptr;
   }
+  recorder.before_item_change(call.args[0]);
   PyObject* result = recorder.call_watched(a, call);
   if (result != nullptr && recorder.is_recording()) {
     recorder.changed_item(call.args[0], call.args[1], call.args[2]);
@@ -192,6 +224,7 @@ PyObject* dict_delitem(Recorder& recorder, Activation& a, const Call& call) {
   if (PyErr_Occurred() != nullptr) return nullptr;
   if (!recorder.is_recording()) return recorder.call_watched(a, call);
   if (recorder.find(dict)->source == nullptr && !recorder.before_change(dict)) return nullptr;
+  recorder.before_item_change(dict);
   PyObject* result = recorder.call_watched(a, call);
   if (result != nullptr && recorder.is_recording()) {
     recorder.changed_item(dict, call.args[1], nullptr);
@@ -304,15 +337,14 @@ ModelTable container_models() {
       {"builtins.list.extend", list_extend},
       {"builtins.list.insert", changes_contents},
       {"builtins.list.pop", changes_contents},
-      {"builtins.list.remove", changes_contents},
+      {"builtins.list.remove", compares_items<changes_contents>},
       {"builtins.list.clear", changes_contents},
       {"builtins.list.reverse", changes_contents},
-      {"builtins.list.sort", list_sort},
       {"builtins.list.copy", reads_contents},
-      {"builtins.list.index", reads_contents},
-      {"builtins.list.count", reads_contents},
+      {"builtins.list.index", compares_items<reads_contents>},
+      {"builtins.list.count", compares_items<reads_contents>},
       {"builtins.list.__len__", reads_contents},
-      {"builtins.list.__contains__", reads_contents},
+      {"builtins.list.__contains__", compares_items<reads_contents>},
       {"builtins.list.__getitem__", reads_contents},
       {"builtins.tuple.__getitem__", reads_contents},
       {"builtins.dict.get", dict_get},
@@ -340,7 +372,10 @@ ModelTable container_models() {
       {"builtins.set.add", set_add},
       {"builtins.set.discard", changes_contents},
       {"builtins.set.remove", changes_contents},
-      {"builtins.set.update", changes_contents},
+      {"builtins.set.update", changes_set},
+      {"builtins.set.intersection_update", changes_set},
+      {"builtins.set.difference_update", changes_set},
+      {"builtins.set.symmetric_difference_update", changes_set},
       {"builtins.set.clear", changes_contents},
       {"builtins.set.union", reads_contents},
       {"builtins.set.intersection", reads_contents},

@@ -19,7 +19,7 @@ constexpr int kMaxDepth = 50;
 // Neither the class nor copyreg says how its objects are copied: by their __dict__.
 bool is_copied_by_dict(Recorder& recorder, PyObject* object) {
   static PyObject* const registered = [] {
-    const Ref module = Ref::steal(PyImport_ImportModule("copyreg"));
+    const Ref module = Ref::steal(import_module("copyreg"));
     return PyObject_GetAttrString(module.get(), "dispatch_table");
   }();
   PyTypeObject* type = Py_TYPE(object);

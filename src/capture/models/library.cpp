@@ -46,6 +46,12 @@ PyObject* contains(Recorder& recorder, Activation& a, const Call& call) {
   return recorder.contains(a, {call.args[1], nullptr}, {call.args[0], nullptr}, false);
 }
 
+PyObject* truth_of(Recorder& recorder, Activation& a, const Call& call) {
+  if (call.count != 1) return recorder.call_watched(a, call);  // raises
+  const int is_true = recorder.is_true(a, {call.args[0], nullptr});
+  return is_true < 0 ? nullptr : truth(is_true == 1);
+}
+
 PyObject* reduce(Recorder& recorder, Activation& a, const Call& call) {
   if (call.count < 2 || call.count > 3) return recorder.call_watched(a, call);
   const Ref iterator = Ref::steal(recorder.get_iter(a, {call.args[1], nullptr}));
@@ -84,7 +90,9 @@ PyObject* make_itertool(Recorder& recorder, Activation& a, const Call& call) {
     const bool is_callable =
         PyCallable_Check(argument) != 0 && Py_TYPE(argument)->tp_iter == nullptr;
     if (is_callable && !may_be_called_back(argument)) {
-      return recorder.call_plainly(a, call, "itertools with a function that is not modelled");
+      kept.push_back(followed(recorder, argument));
+      if (!kept.back()) return nullptr;
+      argument = kept.back().get();
     }
     if (is_scalar(argument) || is_callable || i >= call.positional()) {
       if (!recorder.touch(argument)) {
@@ -107,6 +115,24 @@ PyObject* make_itertool(Recorder& recorder, Activation& a, const Call& call) {
   return recorder.made(
       a, recorder.call_watched(a, {call.callable, args.data() + 1, args.size() - 1, call.names}),
       "an iterator");
+}
+
+// Without a function it adds, which may be of tensors.
+PyObject* accumulate(Recorder& recorder, Activation& a, const Call& call) {
+  static PyObject* const add = [] {
+    const Ref module = Ref::steal(import_module("operator"));
+    return PyObject_GetAttrString(module.get(), "add");
+  }();
+  if (call.positional() != 1) return make_itertool(recorder, a, call);
+  for (std::size_t i = 1; i < call.count; ++i) {
+    PyObject* name = PyTuple_GET_ITEM(call.names, static_cast<Py_ssize_t>(i - 1));
+    if (PyUnicode_CompareWithASCIIString(name, "func") == 0)
+      return make_itertool(recorder, a, call);
+  }
+  recorder.is_constant(add);
+  std::vector<PyObject*> args = {nullptr, call.args[0], add};
+  args.insert(args.end(), call.args + 1, call.args + call.count);
+  return make_itertool(recorder, a, {call.callable, args.data() + 1, call.count + 1, call.names});
 }
 
 // A class method: its class comes first.
@@ -159,12 +185,13 @@ ModelTable library_models() {
       {"operator.setitem", setitem},
       {"operator.contains", contains},
       {"operator.index", pure_model},
+      {"operator.truth", truth_of},
       {"functools.reduce", reduce},
       {"itertools.chain", make_itertool},
       {"itertools.count", make_itertool},
       {"itertools.product", make_itertool},
       {"itertools.islice", make_itertool},
-      {"itertools.accumulate", make_itertool},
+      {"itertools.accumulate", accumulate},
       {"itertools.zip_longest", make_itertool},
       {"itertools.starmap", make_itertool},
       {"itertools.permutations", make_itertool},

@@ -17,12 +17,27 @@ using ModelTable = std::vector<ModelRow>;
 
 ModelTable builtin_models();        ///< builtins.cpp: isinstance, getattr, super, iter, ...
 ModelTable container_models();      ///< containers.cpp: list, dict, set, tuple and their methods
+ModelTable collection_models();     ///< collections.cpp: deque, defaultdict, heapq
+ModelTable exception_models();      ///< exceptions.cpp: exceptions as objects, sys.exc_info
+ModelTable ordering_models();       ///< ordering.cpp: min, max, sorted, list.sort
+ModelTable function_models();       ///< functions.cpp: partial, itemgetter, MethodType
 ModelTable value_models();          ///< values.cpp: functions of numbers and strings
 ModelTable introspection_models();  ///< introspection.cpp: callable, inspect.signature
 ModelTable library_models();  ///< library.cpp: functools, itertools, collections, operator, ...
 ModelTable copying_models();  ///< copying.cpp: copy.copy, copy.deepcopy
 ModelTable context_models();  ///< contexts.cpp: torch's context managers
 ModelTable torch_models();    ///< torch.cpp: torch's functions that are not operators
+
+PyObject* truth(bool value);  ///< A new reference to True or False.
+/// The items of any iterable as a new list of the segment; null with an exception set.
+Ref items_of(Recorder& recorder, Activation& a, PyObject* iterable);
+/// Whether str() of an exception is a text of known values.
+bool has_known_text(Recorder& recorder, PyObject* exception);
+/// A Python function that calls `callable`, for C code that calls back: its frame is followed. Null
+/// with an exception set on failure.
+Ref followed(Recorder& recorder, PyObject* callable);
+/// Calls an operator.itemgetter, attrgetter or methodcaller.
+PyObject* call_getter(Recorder& recorder, Activation& a, const Call& call);
 
 /// For models of functions that only compute from their arguments.
 PyObject* pure_model(Recorder& recorder, Activation& a, const Call& call);

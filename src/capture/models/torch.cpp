@@ -10,8 +10,6 @@ namespace assay::capture {
 
 namespace {
 
-PyObject* truth(bool value) { return Py_NewRef(value ? Py_True : Py_False); }
-
 PyObject* set_grad_enabled(Recorder& recorder, Activation& a, const Call& call) {
   if (call.count != 1 || !PyBool_Check(call.args[0])) {
     return recorder.call_plainly(a, call, "torch._C._set_grad_enabled with another argument");
@@ -87,7 +85,7 @@ Ref attribute(Recorder& recorder, Activation& a, PyObject* object, const char* n
 
 // The class torch.autograd.function.<name>.
 PyObject* function_class(const char* name) {
-  const Ref module = Ref::steal(PyImport_ImportModule("torch.autograd.function"));
+  const Ref module = Ref::steal(import_module("torch.autograd.function"));
   return PyObject_GetAttrString(module.get(), name);
 }
 
