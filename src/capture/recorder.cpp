@@ -271,18 +271,6 @@ void Recorder::guard_identity(PyObject* object) {
   tracked->is_touched = true;
 }
 
-void Recorder::found_fixed(PyObject* object) {
-  if (is_scalar(object)) return;
-  if (tracked_.find(object) == nullptr) {
-    tracked_.add(object, Tracked::Kind::source).source = sources_.constant(object);
-    return;
-  }
-  const Tracked* tracked = tracked_.find(object);
-  if (tracked->source != nullptr && tracked->source->access != Access::constant) {
-    guard_identity(object);
-  }
-}
-
 bool Recorder::arrived(PyObject* object, Source* source) {
   if (is_scalar(object)) {
     source->checks.value = Ref::borrow(object);
