@@ -72,7 +72,7 @@ const std::vector<MathCase>& math_cases() {
       {Op::log1p, std::log1p, -1, 1e10, 2},
       {Op::tanh, std::tanh, -10, 10, 2.5},
       {Op::sigmoid, sigmoid, -80, 80, 3},
-      {Op::erf, std::erf, -5, 5, 2},
+      {Op::erf, std::erf, -5, 5, 2.2},
       {Op::sin, std::sin, -1e5, 1e5, 2},
       {Op::cos, std::cos, -1e5, 1e5, 2},
       {Op::tan, std::tan, -100, 100, 2, true},

@@ -114,6 +114,7 @@ class KernelEmitter {
   void emit_declarations(const std::vector<BufferId>& buffers);
   void emit_rows();
   void emit_tiles();
+  void emit_tile(const Context& context);
   void emit_columns(const std::string& first, const std::string& last);
   void emit_point(const Context& context);
   void emit_pass(int pass, const Context& context);

@@ -112,6 +112,43 @@ constexpr std::array kErf = {
     "0.636619806",     "0.102770604",    "-0.019109996",   "-0.000280696957", "0.00184757588",
     "-0.000787643017", "0.000194215085", "-3.01562904e-5", "2.73686464e-6",   "-1.10842983e-7"};
 
+// erf around the points 0.26 * k: row j has the coefficients of t^j, less 1 for j = 1.
+constexpr std::array<std::string_view, 6> kErfTable = {
+    "0.0, 0.286899716, 0.5378986, 0.73001039, 0.858649909, 0.934007943, 0.972628117, 0.989943147, "
+    "0.996734381, 0.999064565, 0.999763966, 0.999947608, 0.999989748, 0.999998271, 0.999999762, "
+    "1.0",
+    "0.128379166, 0.0546218231, -0.138962954, -0.385912418, -0.617420077, -0.791791975, "
+    "-0.901018023, -0.95889467, -0.985088408, -0.995274663, -0.998691976, -0.999683678, "
+    "-0.999933183, -0.999987662, -0.999998033, -0.999999702",
+    "0.0, -0.274194986, -0.447731346, -0.478984594, -0.397884488, -0.27067396, -0.154414624, "
+    "-0.0748126879, -0.0310158972, -0.0110567762, -0.00340055046, -0.000904426503, "
+    "-0.000208380763, -4.16462353e-05, -7.22723371e-06, -1.08992731e-06",
+    "-0.376122087, -0.304009855, -0.131797194, 0.0443750173, 0.148336798, 0.165178105, "
+    "0.127595246, 0.0770706311, 0.03803882, 0.0156742521, 0.00545882387, 0.00161928742, "
+    "0.000411273097, 8.97696227e-05, 1.68853694e-05, 2.74270269e-06",
+    "0.0, 0.129869342, 0.182268992, 0.141772941, 0.0557081178, -0.0165815372, -0.0476186462, "
+    "-0.0450402573, -0.0292498209, -0.0147320805, -0.00602300838, -0.00204462069, -0.000583951478, "
+    "-0.000141503362, -2.9261224e-05, -5.18515344e-06",
+    "0.112158015, 0.0771982893, 0.00154414936, -0.0572510958, -0.067243211, -0.0406023338, "
+    "-0.00843622163, 0.00964225084, 0.0128398351, 0.00901138131, 0.00458075013, 0.00183221907, "
+    "0.000597566541, 0.00016198559, 3.69258014e-05, 7.13391182e-06"};
+
+// One vector holds a coefficient for all 16 points, and one instruction looks 16 of them up.
+constexpr std::string_view kErfByTable =
+    "  $I sign = __builtin_bit_cast($I, x) & $sign_bit;\n"
+    "  $F a = __builtin_bit_cast($F, __builtin_bit_cast($I, x) ^ sign);\n"
+    "  a = a > $four ? $four : a;\n"
+    "  $F shifted = $madd(a, $per_step, $shift);\n"
+    "  $I k = __builtin_bit_cast($I, shifted);\n"
+    "  $F t = $madd(shifted - $shift, $minus_step, a);\n"
+    "  $F q = $look_up($table5, k);\n"
+    "  q = $madd(q, t, $look_up($table4, k));\n"
+    "  q = $madd(q, t, $look_up($table3, k));\n"
+    "  q = $madd(q, t, $look_up($table2, k));\n"
+    "  q = $madd(q, t, $look_up($table1, k));\n"
+    "  q = $madd(q, t, $look_up($table0, k) + t);\n"
+    "  return __builtin_bit_cast($F, __builtin_bit_cast($I, q) | sign);\n";
+
 // Turns y into n and p, for which exp(y) = 2^n * (1 + p).
 constexpr std::string_view kExpCore =
     "  $F shifted = $madd(y, $log2e, $shift);\n"
@@ -385,6 +422,29 @@ std::string function_body(Prelude& prelude, Op op, std::string_view element, int
                                                   names));
     fill_core("log_core", kLogCore);
     fill_core("log_end", kLogEnd);
+  }
+  if (op == Op::erf && lanes == 16) {
+    const std::string look_up = "look_up_" + type;
+    if (prelude.is_new(look_up)) {
+      prelude.add(
+          fill_in("inline_ $F $N($F table, $I k) {\n"
+                  "#if defined(__clang__)\n"
+                  "  $F v;\n"
+                  "  for (int lane = 0; lane < 16; ++lane) v[lane] = table[k[lane] & 15];\n"
+                  "  return v;\n"
+                  "#else\n"
+                  "  return __builtin_shuffle(table, k);\n"
+                  "#endif\n"
+                  "}\n",
+                  {{"F", type}, {"I", integer}, {"N", look_up}}));
+    }
+    names.emplace_back("look_up", look_up);
+    names.emplace_back("per_step", constant("3.84615385"));
+    names.emplace_back("minus_step", constant("-0.26"));
+    for (std::size_t k = 0; k < kErfTable.size(); ++k) {
+      names.emplace_back("table" + std::to_string(k), type + "{" + std::string(kErfTable[k]) + "}");
+    }
+    return fill_in(kErfByTable, names);
   }
   if (op == Op::log1p) names.emplace_back("log", float_function(prelude, Op::log, element, lanes));
   if (op == Op::sin || op == Op::cos) {
