@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support.command import FIXTURES, assay, graph_file
+from support.command import FIXTURES, ROOT, assay, graph_file
 
 MODEL = """
 linear = torch.nn.functional.linear(x, x)
@@ -51,7 +51,7 @@ def test_coverage_of_a_training_step() -> None:
 
 def test_cache(tmp_path: Path, graph: Path) -> None:
     env = {"ASSAY_CACHE_DIR": str(tmp_path / "cache")}
-    assert assay("cache", "path", env=env).out == f"{tmp_path / 'cache'}\n"
+    assert assay("cache", "path", env=env).out == f"{tmp_path / 'cache' / 'kernels'}\n"
     assert assay("cache", "--json", env=env).json()["entries"] == 0
     assert assay("run", graph, "--backend", "native", env=env).code == 0
     found = assay("cache", "stat", "--json", env=env).json()
@@ -83,9 +83,10 @@ def test_profile(graph: Path) -> None:
 
 
 def test_profile_names_the_users_lines() -> None:
-    file = FIXTURES / "linear_layernorm_relu" / "forward_runnable.py"
+    file = ROOT / "examples" / "demo" / "files" / "repro.py"
     result = assay("run", file, "--backend", "native", "--profile", "--json")
-    assert any(step["lines"] for step in result.json()["profile"])
+    lines = [line for step in result.json()["profile"] for line in step["lines"]]
+    assert any("attention.py:" in line for line in lines)
 
 
 def test_profile_needs_kernels(graph: Path) -> None:
