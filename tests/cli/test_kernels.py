@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from support.command import FIXTURES, ROOT, assay, graph_file
+from support.command import FIXTURES, assay, graph_file
 
 MODEL = """
 linear = torch.nn.functional.linear(x, x)
@@ -82,11 +82,18 @@ def test_profile(graph: Path) -> None:
     assert "GB/s" in text
 
 
-def test_profile_names_the_users_lines() -> None:
-    file = ROOT / "examples" / "demo" / "files" / "repro.py"
-    result = assay("run", file, "--backend", "native", "--profile", "--json")
-    lines = [line for step in result.json()["profile"] for line in step["lines"]]
-    assert any("attention.py:" in line for line in lines)
+def test_profile_names_the_users_lines(tmp_path: Path) -> None:
+    body = """
+# File: model.py:7 in forward, code: y = torch.sin(x)
+sin = torch.sin(x)
+# File: model.py:8 in forward, code: return y + 1
+add = sin + 1
+return (add,)
+"""
+    graph = graph_file(tmp_path, body)
+    result = assay("run", graph, "--backend", "native", "--profile", "--json")
+    [step] = result.json()["profile"]
+    assert step["lines"] == ["model.py:7", "model.py:8"]
 
 
 def test_profile_needs_kernels(graph: Path) -> None:
