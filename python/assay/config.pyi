@@ -6,6 +6,16 @@ from typing import Any, Literal
 
 from assay._settings import Patch
 
+class _Trace:
+    enabled: bool
+    debug_log: bool
+    fx_graph: bool
+    inputs: bool
+    fx_graph_transformed: bool
+    ir_pre_fusion: bool
+    ir_post_fusion: bool
+    output_code: bool
+
 repro_after: Literal["dynamo", "aot"] | None
 repro_level: int
 repro_forward_only: bool
@@ -23,14 +33,20 @@ replay_record_enabled: bool
 disable_passes: str
 pass_limit: int
 inject_fault: str
+kernel_fault: str
+cxx: str
+compile_timeout: int
+cache_dir: str
+kernel_cache_megabytes: int
 logs: str
 logs_format: str
 logs_out: str
-trace: str
+chrome_trace: str
 plugins: str
 binary: str
 python: str
 fallback_random: bool
+trace: _Trace
 
 def patch(values: Mapping[str, Any] | None = None, /, **named: Any) -> Patch:
     """Settings for the length of a ``with`` block, or of the calls of a decorated function.

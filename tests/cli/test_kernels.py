@@ -51,7 +51,7 @@ def test_coverage_of_a_training_step() -> None:
 
 def test_cache(tmp_path: Path, graph: Path) -> None:
     env = {"ASSAY_CACHE_DIR": str(tmp_path / "cache")}
-    assert assay("cache", "path", env=env).out == f"{tmp_path / 'cache'}\n"
+    assert assay("cache", "path", env=env).out == f"{tmp_path / 'cache' / 'kernels'}\n"
     assert assay("cache", "--json", env=env).json()["entries"] == 0
     assert assay("run", graph, "--backend", "native", env=env).code == 0
     found = assay("cache", "stat", "--json", env=env).json()
@@ -82,10 +82,18 @@ def test_profile(graph: Path) -> None:
     assert "GB/s" in text
 
 
-def test_profile_names_the_users_lines() -> None:
-    file = FIXTURES / "linear_layernorm_relu" / "forward_runnable.py"
-    result = assay("run", file, "--backend", "native", "--profile", "--json")
-    assert any(step["lines"] for step in result.json()["profile"])
+def test_profile_names_the_users_lines(tmp_path: Path) -> None:
+    body = """
+# File: model.py:7 in forward, code: y = torch.sin(x)
+sin = torch.sin(x)
+# File: model.py:8 in forward, code: return y + 1
+add = sin + 1
+return (add,)
+"""
+    graph = graph_file(tmp_path, body)
+    result = assay("run", graph, "--backend", "native", "--profile", "--json")
+    [step] = result.json()["profile"]
+    assert step["lines"] == ["model.py:7", "model.py:8"]
 
 
 def test_profile_needs_kernels(graph: Path) -> None:
