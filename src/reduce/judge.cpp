@@ -61,8 +61,7 @@ void Judge::settle_background(Outcome outcome) {
   background_->is_under_way = false;
   const Signature signature = sandbox::classify(outcome);
   background_->outcome = std::move(outcome);
-  background_->is_settled = signature.verdict != Verdict::killed;
-  if (background_->is_settled) return;
+  if (signature.verdict != Verdict::killed) return;
   note_killed(background_->running, signature);
   run_background();
 }
@@ -83,10 +82,6 @@ Outcome Judge::finish_background() {
     settle_background(pool_.wait().second);
   }
   return std::exchange(background_, std::nullopt)->outcome;
-}
-
-const Outcome* Judge::background_outcome() const {
-  return background_ && background_->is_settled ? &background_->outcome : nullptr;
 }
 
 std::pair<Judge::Job, Judgement> Judge::wait() {

@@ -53,8 +53,6 @@ class Judge {
   void start_background(const std::string& text);
   /// Waits for it.
   sandbox::Outcome finish_background();
-  /// How it ended, once it is known that it has; else nullptr.
-  const sandbox::Outcome* background_outcome() const;
 
   /// How many of `runs` trials of the text fail as is looked for; several at a time.
   int count_wanted(const std::string& text, int runs);
@@ -72,7 +70,6 @@ class Judge {
   struct BackgroundTrial {
     Running running = {};
     bool is_under_way = false;
-    bool is_settled = false;
     sandbox::Outcome outcome = {};
   };
   sandbox::Outcome run(sandbox::Trial trial);

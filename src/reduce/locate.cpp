@@ -156,7 +156,11 @@ class Locator {
 
 Ends locate(const Candidate& program, const Signature& wanted, Judge& judge, VerdictLog& log,
             const Workspace& workspace) {
-  if (program.values == nullptr || count_calls(*program.graph) == 0) return {};
+  // A command judges files as a whole.
+  const bool is_asked_of_command = !judge.base().command.empty();
+  if (is_asked_of_command || program.values == nullptr || count_calls(*program.graph) == 0) {
+    return {};
+  }
   return Locator(program, wanted, judge, log, workspace).run();
 }
 

@@ -276,8 +276,6 @@ class Reduction {
       write([this, start] { findings_.save_step(start, result_.signature); });
       Search search(start, judge_, log_, workspace_, events());
       search.run(passes);
-      best_ = search.best();
-      if (is_in_vain()) return;
       search.ensure_values();
       if (count_calls(*search.best().graph) > 1) search.ensure_ends();
       best_ = search.best();
@@ -293,13 +291,6 @@ class Reduction {
       log_.forget_passed();
       start = best_;
     }
-  }
-
-  // The first run of the program, which the early search does not wait for, has shown another
-  // failure than the one that is searched.
-  bool is_in_vain() const {
-    const Outcome* first = is_certain_ ? nullptr : judge_.background_outcome();
-    return first != nullptr && !judge_.is_wanted(sandbox::classify(*first));
   }
 
   // To disk, now or when it is certain that it is about the right failure.
@@ -345,7 +336,6 @@ class Reduction {
                                      const Signature& signature) {
       write([this, candidate, signature] { findings_.save_other(candidate, signature); });
     };
-    events.is_in_vain = [this] { return is_in_vain(); };
     if (options_.keep_passing) {
       events.on_passing = [this](const Candidate& candidate, const std::string& text) {
         write([this, candidate, text] { findings_.note_passing(candidate, text); });

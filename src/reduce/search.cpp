@@ -24,7 +24,7 @@ bool are_left(const Ends& ends, const graph::Graph& graph) {
 void Search::run(std::span<const Pass> passes) {
   taken_.insert(verdict_key(workspace_.print(best_)));
   bool goes_on = true;
-  while (goes_on && !is_in_vain()) {
+  while (goes_on) {
     goes_on = false;
     for (const Pass& pass : passes) goes_on |= run_pass(pass);
   }
@@ -78,7 +78,6 @@ std::optional<Search::Attempt> Search::propose(const Pass& pass, Position positi
 }
 
 bool Search::run_pass(const Pass& pass) {
-  if (is_in_vain()) return false;
   prepare(pass);
   bool has_taken = false;
   Position next;
@@ -100,10 +99,6 @@ bool Search::run_pass(const Pass& pass) {
       window.push_back(std::move(*attempt));
     }
     if (window.empty()) break;
-    if (is_in_vain()) {
-      judge_.cancel_all();
-      break;
-    }
     if (!window.front().judgement) {
       const auto [job, judgement] = judge_.wait();
       for (Attempt& attempt : window) {

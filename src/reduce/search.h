@@ -28,8 +28,6 @@ struct SearchEvents {
   std::function<void(const Candidate& candidate, const std::string& text,
                      const sandbox::Signature& signature)>
       on_other_failure = {};
-  /// Asked between trials: nobody needs the result any more.
-  std::function<bool()> is_in_vain = {};
   /// A candidate passes.
   std::function<void(const Candidate& candidate, const std::string& text)> on_passing = {};
 };
@@ -66,7 +64,6 @@ class Search {
     std::optional<Judgement> judgement = {};
   };
 
-  bool is_in_vain() const { return events_.is_in_vain && events_.is_in_vain(); }
   bool run_pass(const Pass& pass);
   void prepare(const Pass& pass);
   bool is_at_end(const Pass& pass, Position& position) const;

@@ -11,27 +11,61 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 SIZE = 6
-# What takes a tensor of SIZE x SIZE to another one of the same dtype; a wrong value stays wrong.
-UNARY = [
-    "torch.neg({0})",
-    "{0} * 0.875",
-    "{0} * 1.125",
-    "{0} + 0.25",
-    "torch.transpose({0}, 0, 1)",
-    "{0}.contiguous()",
-    "torch.nn.functional.leaky_relu({0}, 0.5)",
-    "torch.asinh({0})",
-]
-# The same in two calls, over another size.
-DETOURS = [
-    ("{0}.reshape(4, 9)", "{0}.reshape(6, 6)"),
-    ("torch.sum({0}, 1, keepdim = True)", "{0}.expand(6, 6)"),
-    ("torch.mean({0}, 0)", "{0}.repeat(6, 1)"),
-    ("torch.cat([{0}, {0}], 0)", "{0}[0:6]"),
-    ("{0}.unsqueeze(0)", "{0}.squeeze(0)"),
-    ("torch.stack([{0}, {0}], 0)", "torch.amax({0}, 0)"),
-]
-BINARY = ["{0} + {1}", "{0} + 0.5 * {1}", "torch.add({0}, {1}, alpha = -0.25)"]
+
+
+@dataclass(frozen=True)
+class Calls:
+    """What chains are made of. A wrong value or dtype of an operand is one of the result too."""
+
+    unary: list[str]  # of a tensor of SIZE x SIZE, as the result is
+    detours: list[tuple[str, str]]  # the same in two calls, over another size
+    binary: list[str]
+    cumsum: str
+    mm: str
+
+
+BEFORE_AUTOGRAD = Calls(
+    unary=[
+        "torch.neg({0})",
+        "{0} * 0.875",
+        "{0} * 1.125",
+        "{0} + 0.25",
+        "torch.transpose({0}, 0, 1)",
+        "{0}.contiguous()",
+        "torch.nn.functional.leaky_relu({0}, 0.5)",
+        "torch.asinh({0})",
+    ],
+    detours=[
+        ("{0}.reshape(4, 9)", "{0}.reshape(6, 6)"),
+        ("torch.sum({0}, 1, keepdim = True)", "{0}.expand(6, 6)"),
+        ("torch.mean({0}, 0)", "{0}.repeat(6, 1)"),
+        ("torch.cat([{0}, {0}], 0)", "{0}[0:6]"),
+        ("{0}.unsqueeze(0)", "{0}.squeeze(0)"),
+        ("torch.stack([{0}, {0}], 0)", "torch.amax({0}, 0)"),
+    ],
+    binary=["{0} + {1}", "{0} + 0.5 * {1}", "torch.add({0}, {1}, alpha = -0.25)"],
+    cumsum="torch.cumsum({0}, 1)",
+    mm="torch.mm({0}, w)",
+)
+_ATEN = "torch.ops.aten."
+AFTER_AUTOGRAD = Calls(
+    unary=[
+        _ATEN + "neg.default({0})",
+        _ATEN + "mul.Tensor({0}, 1.125)",
+        _ATEN + "add.Tensor({0}, 0.25)",
+        _ATEN + "permute.default({0}, [1, 0])",
+        _ATEN + "asinh.default({0})",
+    ],
+    detours=[
+        (_ATEN + "sum.dim_IntList({0}, [1], True)", _ATEN + "expand.default({0}, [6, 6])"),
+        (_ATEN + "mean.dim({0}, [0])", _ATEN + "repeat.default({0}, [6, 1])"),
+        (_ATEN + "cat.default([{0}, {0}])", _ATEN + "slice.Tensor({0}, 0, 0, 6)"),
+        (_ATEN + "unsqueeze.default({0}, 0)", _ATEN + "squeeze.dim({0}, 0)"),
+    ],
+    binary=[_ATEN + "add.Tensor({0}, {1})", _ATEN + "add.Tensor({0}, {1}, alpha = -0.25)"],
+    cumsum=_ATEN + "cumsum.default({0}, 1)",
+    mm=_ATEN + "mm.default({0}, w)",
+)
 
 
 @dataclass
@@ -42,7 +76,7 @@ class Chain:
     distance: int = 40
     before: int = 30
     branches: bool = False
-    ends_in_mm: bool = True
+    calls: Calls = BEFORE_AUTOGRAD
     lines: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -57,11 +91,13 @@ class Chain:
         """One or two calls that read the value; `others` may be read too."""
         kind = self.random.random()
         if self.branches and others and kind < 0.35:
-            return self.add(self.random.choice(BINARY).format(value, self.random.choice(others)))
+            return self.add(
+                self.random.choice(self.calls.binary).format(value, self.random.choice(others))
+            )
         if kind < 0.55:
-            first, second = self.random.choice(DETOURS)
+            first, second = self.random.choice(self.calls.detours)
             return self.add(second.format(self.add(first.format(value))))
-        return self.add(self.random.choice(UNARY).format(value))
+        return self.add(self.random.choice(self.calls.unary).format(value))
 
     def body(self) -> str:
         clean = ["x"]
@@ -69,13 +105,11 @@ class Chain:
             clean.append(self.step(clean[-1], clean))
         begin = len(self.lines)
         wrong = ["cumsum"]
-        self.lines.append(f"cumsum = torch.cumsum({clean[-1]}, 1)")
+        self.lines.append(f"cumsum = {self.calls.cumsum.format(clean[-1])}")
         while len(self.lines) - begin <= self.distance:
             wrong.append(self.step(wrong[-1], wrong[:-1] + clean))
-        result = wrong[-1]
-        if self.ends_in_mm:
-            self.lines.append(f"mm = torch.mm({result}, w)")
-            result = self.step("mm", clean)
+        self.lines.append(f"mm = {self.calls.mm.format(wrong[-1])}")
+        result = self.step("mm", clean)
         return "\n".join([*self.lines, f"return ({result},)"])
 
 
@@ -99,14 +133,23 @@ def load_args(reader):
 load_args._version = 0
 
 if __name__ == '__main__':
-    from torch._dynamo.repro.after_dynamo import run_repro
-    run_repro(mod, load_args, accuracy=False, command='run',
-        save_dir=None, autocast=False, backend='inductor')
+    {run}
 """
+RUN = {
+    "after_dynamo": """from torch._dynamo.repro.after_dynamo import run_repro
+    run_repro(mod, load_args, accuracy=False, command='run',
+        save_dir=None, autocast=False, backend='inductor')""",
+    "after_aot": """from torch._dynamo.repro.after_aot import run_repro
+    with torch.no_grad():
+        run_repro(mod, load_args, accuracy=False, command='run', save_dir=None,
+            tracing_mode='real', check_str=None)""",
+}
 
 
-def program_file(directory: Path, body: str, setup: str = "", grad: bool = False) -> Path:
-    """A file of the lines from before autograd; `setup` are lines of Python at its beginning."""
+def program_file(
+    directory: Path, body: str, setup: str = "", grad: bool = False, stage: str = "after_dynamo"
+) -> Path:
+    """A file of the lines; `setup` are lines of Python at its beginning."""
     file = directory / "program.py"
     text = FILE.format(
         setup=setup,
@@ -114,14 +157,16 @@ def program_file(directory: Path, body: str, setup: str = "", grad: bool = False
         bytes=4 * SIZE * SIZE,
         size=SIZE,
         grad=grad,
+        run=RUN[stage],
     )
     file.write_text(text)
     return file
 
 
 def chain_file(directory: Path, chain: Chain, setup: str = "", grad: bool = False) -> Path:
-    """A file of the chain from before autograd."""
-    return program_file(directory, chain.body(), setup, grad)
+    """A file of the chain."""
+    stage = "after_aot" if chain.calls is AFTER_AUTOGRAD else "after_dynamo"
+    return program_file(directory, chain.body(), setup, grad, stage)
 
 
 # Inductor's `cumsum`, wrong on purpose.
