@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import copy
 import functools
 import heapq
 import itertools
@@ -338,6 +339,19 @@ def test_object_with_slots_across_a_break():
     yield function
     for _ in range(3):
         yield call(data(2))
+
+
+@program
+def test_copies_of_objects_with_slots():
+    def function(x, thing):
+        one, two = copy.copy(thing), copy.deepcopy(thing)
+        return x + one.a + two.a, one.z, two.z
+
+    yield function
+    for a in (1, 1, 2):
+        thing = SlotsAndDict(a)
+        thing.z = [a]
+        yield call(data(2), thing)
 
 
 @program(*three, breaks=0)

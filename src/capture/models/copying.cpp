@@ -23,8 +23,9 @@ bool is_copied_by_dict(Recorder& recorder, PyObject* object) {
     return PyObject_GetAttrString(module.get(), "dispatch_table");
   }();
   PyTypeObject* type = Py_TYPE(object);
-  if (!has_object_layout(type) || type->tp_new != PyBaseObject_Type.tp_new ||
-      PyType_IsSubtype(type, module_type()) != 0 ||
+  const Ref slots = slots_of(type);  // not in the __dict__
+  if (PyList_GET_SIZE(slots.get()) > 0 || !has_object_layout(type) ||
+      type->tp_new != PyBaseObject_Type.tp_new || PyType_IsSubtype(type, module_type()) != 0 ||
       PyDict_Contains(registered, reinterpret_cast<PyObject*>(type)) != 0) {
     return false;
   }
