@@ -88,7 +88,8 @@ args = (base, base[1:])
 """),
     # The forward pass is right, the gradients are not.
     "where_pool_gradient": Bug(
-        "pytorch/pytorch#185509", "inductor", "accuracy", ("torch.nn.functional.max_pool2d",), """
+        "pytorch/pytorch#185509", "inductor", "accuracy",
+        ("torch.nn.functional.max_pool2d", "torch.conv2d", "torch.where", ">"), """
 def f(x, weight, bias):
     y = torch.nn.functional.interpolate(x, scale_factor=(1.5, 1.25), mode="bilinear")
     conv = torch.nn.functional.conv2d(y[:, :, 1:7, 1:8], weight, bias, padding=1)
