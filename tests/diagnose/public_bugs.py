@@ -86,6 +86,21 @@ def f(t0, ta):
 base = torch.arange(24.0).reshape(4, 6)
 args = (base, base[1:])
 """),
+    # The forward pass is right, the gradients are not.
+    "where_pool_gradient": Bug(
+        "pytorch/pytorch#185509", "inductor", "accuracy",
+        ("torch.nn.functional.max_pool2d", "torch.conv2d", "torch.where", ">"), """
+def f(x, weight, bias):
+    y = torch.nn.functional.interpolate(x, scale_factor=(1.5, 1.25), mode="bilinear")
+    conv = torch.nn.functional.conv2d(y[:, :, 1:7, 1:8], weight, bias, padding=1)
+    pool = torch.nn.functional.max_pool2d(conv, 3, 1, 1)
+    return torch.where(conv > conv.mean((2, 3), keepdim=True), conv, pool)
+sizes = [(2, 3, 6, 8), (4, 3, 3, 3), (4,)]
+args = [torch.randn(size, requires_grad=True) for size in sizes]
+""", is_inside=False, tail="""
+torch.compile(f)(*args).sum().backward()
+print(args[0].grad.flatten()[:8])
+"""),
     # No graph shows it: that the input is a ZeroTensor cannot be written to a file.
     "zero_tensor": Bug(
         "pytorch/pytorch#197067", "inductor", "signal", (), """

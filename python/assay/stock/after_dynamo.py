@@ -71,7 +71,10 @@ class AfterDynamo(Trial):
 
     def compile(self) -> torch.nn.Module:
         torch._dynamo.reset()
-        return torch._dynamo.optimize(self.staged_compiler())(copy.deepcopy(self.module))
+        # A graph with symbols was compiled for sizes that vary; so is the candidate.
+        dynamic = True if "reader.symint(" in self.request["file"] else None
+        optimize = torch._dynamo.optimize(self.staged_compiler(), dynamic=dynamic)
+        return optimize(copy.deepcopy(self.module))
 
     def staged_compiler(self) -> Callable[..., Any]:
         """The backend, saying when it starts and ends: Dynamo calls it within the first run."""
