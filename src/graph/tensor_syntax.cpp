@@ -210,6 +210,7 @@ void make_tensor(const Source& source, const Expression& call, TensorAttribute& 
   made.meta.dtype = dtype_keyword(source, call, inferred_dtype(made.values));
   if (const Expression* size = keyword_of(call, "size")) {  // an empty tensor's repr
     made.fill = Fill::zeros;
+    made.values = Argument();
     made.meta.sizes = size_items(source, *size);
   }
 }
@@ -243,7 +244,10 @@ void make_arange(const Source& source, const Expression& call, TensorAttribute& 
   made.values = std::move(values);
   made.meta.dtype =
       dtype_keyword(source, call, is_integral ? c10::ScalarType::Long : c10::ScalarType::Float);
-  if (made.meta.sizes[0] == SizeExpr(0)) made.fill = Fill::zeros;
+  if (made.meta.sizes[0] == SizeExpr(0)) {
+    made.fill = Fill::zeros;
+    made.values = Argument();
+  }
 }
 
 // rand_strided(sizes, strides, dtype=torch.float32, device='cpu'), and torch.empty_strided.

@@ -186,7 +186,6 @@ REFUSED: dict[str, str] = {
     "lost_subgraph": "the body of the subgraph 'true_graph_0' is not in the file",
     "collective": "torch.ops._c10d_functional.all_reduce.default communicates between processes",
     "readable_modules": "the file does not say what the attribute 'layer' is",
-    "ordinary_program": "forward() cannot contain this statement",
 }
 
 
@@ -198,11 +197,30 @@ def test_says_what_it_lacks(name: str) -> None:
         assert part.strip() in done.err
 
 
-@pytest.mark.parametrize("name", [name for name in REFUSED if name != "ordinary_program"])
+@pytest.mark.parametrize("name", REFUSED)
 def test_is_shown_although_it_cannot_run(name: str) -> None:
     shown = run_assay("show", WILD / f"{name}.py")
     assert shown.code == 0, shown.err
     assert "operators" in shown.out
+
+
+def test_a_program_that_is_not_a_graph(tmp_path: Path) -> None:
+    program = """\
+import torch
+
+class Repro(torch.nn.Module):
+    def forward(self, x):
+        for _ in range(3):
+            x = x + 1
+        return x
+
+Repro()(torch.zeros(3))
+"""
+    path = tmp_path / "program.py"
+    path.write_text(program)
+    done = run_assay("run", path)
+    assert done.code == 2, done
+    assert "forward() cannot contain this statement" in done.err
 
 
 # --- Damaged files --------------------------------------------------------------------------------
