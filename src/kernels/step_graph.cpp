@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <queue>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "assay/error.h"
@@ -20,6 +21,21 @@ constexpr std::size_t kMostVisits = 400;
 bool is_ordered_call(const Step& step) {
   const auto* call = std::get_if<ExternCall>(&step);
   return call != nullptr && !aten::operator_record(*call->node).is_pure;
+}
+
+// The calls whose results a call takes as values: numbers, lists of tensors, items of one.
+void add_values(const ExternCall& call,
+                const std::unordered_map<const graph::Node*, std::size_t>& calls,
+                std::vector<std::size_t>& before) {
+  for (const auto& operand : call.operands) {
+    const auto* node = std::get_if<const graph::Node*>(&operand);
+    if (node == nullptr) continue;
+    auto found = calls.find(*node);
+    if (found == calls.end() && (*node)->calls("operator.getitem")) {
+      found = calls.find((*node)->args()[0].node());
+    }
+    if (found != calls.end()) before.push_back(found->second);
+  }
 }
 
 }  // namespace
@@ -42,6 +58,7 @@ StepGraph::StepGraph(const LoopProgram& program) : groups_(program.steps.size())
     }
   }
   std::vector<BufferState> states(program.buffers.size());
+  std::unordered_map<const graph::Node*, std::size_t> calls;
   std::optional<std::size_t> last_ordered;
   for (std::size_t step = 0; step < program.steps.size(); ++step) {
     Group& group = groups_[step];
@@ -60,6 +77,10 @@ StepGraph::StepGraph(const LoopProgram& program) : groups_(program.steps.size())
       }
       state.readers.clear();
       state.writer = step;
+    }
+    if (const auto* call = std::get_if<ExternCall>(&program.steps[step])) {
+      add_values(*call, calls, group.before);
+      calls.emplace(call->node, step);
     }
     if (is_ordered_call(program.steps[step])) {
       if (last_ordered) group.before.push_back(*last_ordered);
