@@ -92,8 +92,8 @@ enum class Op : std::uint8_t {
   load_indirect,
   store,           ///< Operand 0 is the value, of the buffer's dtype.
   store_indirect,  ///< Operand 1 (int64, elements) is added to the index.
-  /// Adds operand 0 to what is there, at the index plus operand 1; operand 0 of half and bfloat16
-  /// is float, and bools are or'ed. Kernels that have it run serially, in eager's order.
+  /// Adds operand 0 to what is there, at the index plus operand 1: half and bfloat16 in float,
+  /// rounded each time; bools are or'ed. Kernels that have it run serially, in eager's order.
   add_indirect,
   // Values without operands.
   constant,

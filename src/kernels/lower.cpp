@@ -1,11 +1,14 @@
 #include "kernels/lower.h"
 
 #include <ATen/TensorUtils.h>
+#include <ATen/ops/empty_strided.h>
 
 #include <algorithm>
 #include <string>
 
 #include "assay/error.h"
+#include "aten/call.h"
+#include "aten/match.h"
 #include "aten/operator_record.h"
 #include "aten/operators.h"
 #include "aten/plan.h"
@@ -219,9 +222,10 @@ class Lowerer {
 
   // ---- views ----
 
-  // The tensor that `meta` describes as a part of `base`; nothing if it is not one, or reaches
-  // beyond what the buffer is known to hold.
-  std::optional<TensorRef> view_of(const Node& base_node, const ValueMeta& meta) {
+  // The tensor that `meta` describes as a part of `base`, as item `number` of the call's results;
+  // nothing if it is not one, or reaches beyond what the buffer is known to hold.
+  std::optional<TensorRef> view_of(const Node& node, const Node& base_node, const ValueMeta& meta,
+                                   std::size_t number = 0) {
     const auto& base = nodes_.at(&base_node).tensor;
     const TensorMeta* base_meta = cpu_tensor(base_node.meta.value);
     const TensorMeta* view_meta = cpu_tensor(meta);
@@ -231,8 +235,15 @@ class Lowerer {
     const auto layout = layout_of(*view_meta);
     const auto base_offset = base_meta->storage_offset.constant();
     if (!layout || !base_offset) return std::nullopt;
+    std::optional<std::int64_t> distance = layout->offset - *base_offset;
+    // A program may be traced on a copy of an input, which has no offset: then the metadata of the
+    // views and that of the placeholder count from different places.
+    if (base_node.op() == graph::Op::placeholder && *base_offset != 0) {
+      distance = offset_of_view(node, base_node, *base, number);
+    }
+    if (!distance) return std::nullopt;
     TensorRef view{base->buffer, base->dtype, layout->sizes, layout->strides,
-                   base->offset + layout->offset - *base_offset};
+                   base->offset + *distance};
     const Extent reach = extent(view);
     if (reach.begin < 0 || reach.end > program_.buffers[base->buffer].elements) {
       // A tensor without elements touches nothing, wherever it is.
@@ -240,6 +251,40 @@ class Lowerer {
       view.offset = 0;
     }
     return view;
+  }
+
+  // How far the view lies from its base, found by making it of a tensor with the base's layout.
+  static std::optional<std::int64_t> offset_of_view(const Node& node, const Node& base_node,
+                                                    const TensorRef& base, std::size_t number) {
+    const auto op = aten::find_operator(node.target());
+    // as_strided counts from the start of the storage, about which nothing is known.
+    if (!op || node.target().base_name() == "as_strided") return std::nullopt;
+    const at::Tensor stand_in =
+        at::empty_strided(at::IntArrayRef(base.sizes.data(), base.sizes.size()),
+                          at::IntArrayRef(base.strides.data(), base.strides.size()), base.dtype);
+    const auto value_of = [&](const graph::Argument& argument) -> std::optional<aten::Value> {
+      if (argument.node() == &base_node) return aten::Value(stand_in);
+      bool mentions_node = false;
+      argument.for_each_node([&](const Node&) { mentions_node = true; });
+      return mentions_node ? std::nullopt : std::optional(aten::constant_value(argument));
+    };
+    aten::Arguments arguments;
+    for (const graph::Argument& argument : node.args()) {
+      auto value = value_of(argument);
+      if (!value) return std::nullopt;
+      arguments.positional.push_back(*std::move(value));
+    }
+    for (const graph::NamedArgument& argument : node.kwargs()) {
+      auto value = value_of(argument.value);
+      if (!value) return std::nullopt;
+      arguments.keywords.push_back({argument.name, *std::move(value)});
+    }
+    std::string why;
+    auto match = aten::match(*op, arguments, aten::Dialect::operator_call, why);
+    if (!match) return std::nullopt;
+    const aten::Value made = aten::call(*std::move(match));
+    const aten::Value view = made.is_tensor() ? made : aten::unpack(made).at(number);
+    return view.leaf.toTensor().storage_offset();
   }
 
   bool lower_view(const Node& node, const OperatorRecord& record) {
@@ -250,13 +295,13 @@ class Lowerer {
     if (const auto* items = std::get_if<std::vector<ValueMeta>>(&node.meta.value.value)) {
       Lowered lowered;
       for (const ValueMeta& item : *items) {
-        lowered.items.push_back(view_of(*base, item));
+        lowered.items.push_back(view_of(node, *base, item, lowered.items.size()));
         if (!lowered.items.back()) return false;
       }
       nodes_[&node] = std::move(lowered);
       return !items->empty();
     }
-    const auto view = view_of(*base, node.meta.value);
+    const auto view = view_of(node, *base, node.meta.value);
     if (view) nodes_[&node].tensor = *view;
     return view.has_value();
   }
@@ -279,7 +324,7 @@ class Lowerer {
       return false;
     }
     if (is_view) {
-      const auto view = view_of(base, node.meta.value);
+      const auto view = view_of(node, base, node.meta.value);
       if (view) nodes_[&node].tensor = *view;
       return view.has_value();
     }
@@ -360,6 +405,15 @@ class Lowerer {
     }
   }
 
+  // `add.out` returns what it was given to write to. What it is then is known by the node.
+  static bool returns_arguments(const Node& node, const OperatorRecord& record) {
+    if (record.writes.empty()) return false;
+    const auto op = aten::find_operator(node.target());
+    return !op || std::ranges::any_of(op->schema().returns(), [](const c10::Argument& result) {
+      return result.alias_info() != nullptr && result.alias_info()->isWrite();
+    });
+  }
+
   Lowered add_results(const Node& node, const OperatorRecord& record,
                       const std::vector<BufferId>& aliases, ExternCall& call) {
     Lowered lowered;
@@ -367,6 +421,7 @@ class Lowerer {
       lowered.tensor = nodes_.at(node.args().at(0).node()).tensor;
       return lowered;
     }
+    if (returns_arguments(node, record)) return lowered;
     const auto add = [&](const ValueMeta& meta, const std::string& name) {
       const TensorMeta* tensor = cpu_tensor(meta);
       const auto layout = tensor == nullptr ? std::nullopt : layout_of(*tensor);
@@ -383,7 +438,7 @@ class Lowerer {
       const bool are_tensors = std::ranges::all_of(*items, [](const ValueMeta& item) {
         return !item.known() || (cpu_tensor(item) != nullptr && layout_of(*cpu_tensor(item)));
       });
-      if (!are_tensors || !record.writes.empty()) return lowered;
+      if (!are_tensors) return lowered;
       for (std::size_t i = 0; i < items->size(); ++i) {
         lowered.items.push_back(add((*items)[i], node.name() + "_" + std::to_string(i)));
       }

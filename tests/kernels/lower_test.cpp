@@ -52,6 +52,19 @@ TEST(Lower, ViewsOfAnInputWithAnOffset) {
   EXPECT_EQ(output(program).offset, 6);
 }
 
+// A traced copy of an input has no offset, and neither have the views that were recorded.
+TEST(Lower, ViewsThatWereTracedOnACopyOfTheInput) {
+  std::shared_ptr<graph::Graph> graph = graph::parse(
+      "class Repro(torch.nn.Module):\n"
+      "    def forward(self, a: \"f32[6, 6][6, 1]cpu storage_offset=18\"):\n"
+      "        s: \"f32[6][1]cpu storage_offset=6\" = torch.ops.aten.select.int(a, 0, 1)\n"
+      "        t: \"f32[5][1]cpu storage_offset=7\" = torch.ops.aten.slice.Tensor(s, 0, 1)\n"
+      "        return (s, t)\n");
+  const LoopProgram program = lower(graph);
+  EXPECT_EQ(output(program, 0).offset, 6);
+  EXPECT_EQ(output(program, 1).offset, 7);
+}
+
 TEST(Lower, ItemsOfASplitAreViews) {
   const LoopProgram program = lowered(
       "        split = torch.ops.aten.split.Tensor(a, 2, 1)\n"

@@ -51,6 +51,7 @@ std::span<const LoweringSample> movement_samples() {
       {"aten.avg_pool3d.default(image, [2], [1])", floats},
       {"aten.max_pool2d_with_indices.default(image, [3], [2], [1])", floats, 2},
       {"aten.max_pool2d_with_indices.default(image, [2, 2], [1], [0], [2, 1])", floats, 2},
+      {"aten.max_pool2d_with_indices.default(holes, [2, 3], [1], [1])", floats, 2},
       {"aten.max_pool3d_with_indices.default(image, [2], [1], [1])", floats, 2},
       // Resampling.
       {"aten.upsample_bilinear2d.default(image, [9, 11], False)", floats},

@@ -7,6 +7,7 @@
 ///   one        no dimensions
 ///   cube       sizes 2, 3, 4
 ///   image      sizes 2, 3, 6, 4
+///   holes      sizes 1, 2, 5, 5, -infinity and NaN
 ///   volume     sizes 1, 2, 3, 4, 2
 ///   empty      sizes 0, 6
 ///   unit       sizes 4, 6, values between 0 and 1
@@ -24,7 +25,9 @@
 #include <ATen/core/Tensor.h>
 
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace assay::kernels {
@@ -41,6 +44,19 @@ struct LoweringSample {
   SampleDtypes dtypes = SampleDtypes::all;
   int results = 1;  ///< More than one: `r` is a tuple of as many tensors.
 };
+
+enum class SampleLayout { contiguous, transposed, gapped };
+inline constexpr SampleLayout kSampleLayouts[] = {SampleLayout::contiguous,
+                                                  SampleLayout::transposed, SampleLayout::gapped};
+
+/// The inputs by name, in the order of a graph's placeholders. They depend on the seed.
+std::vector<std::pair<std::string, at::Tensor>> sample_inputs(at::ScalarType dtype,
+                                                              SampleLayout layout);
+
+std::vector<at::ScalarType> dtypes_of(SampleDtypes dtypes);
+
+/// How far a result may be from eager's, relative and absolute.
+double tolerance(at::ScalarType dtype);
 
 std::span<const LoweringSample> pointwise_samples();
 std::span<const LoweringSample> reduction_samples();

@@ -1,11 +1,8 @@
 // Activation functions.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/_prelu_kernel_ops.h>
-#include <ATen/ops/bernoulli.h>
 #include <ATen/ops/celu_ops.h>
 #include <ATen/ops/elu_ops.h>
-#include <ATen/ops/empty.h>
-#include <ATen/ops/full.h>
 #include <ATen/ops/gelu_ops.h>
 #include <ATen/ops/glu_ops.h>
 #include <ATen/ops/hardshrink_ops.h>
@@ -15,7 +12,6 @@
 #include <ATen/ops/leaky_relu_ops.h>
 #include <ATen/ops/log_sigmoid_forward_ops.h>
 #include <ATen/ops/mish_ops.h>
-#include <ATen/ops/native_dropout_ops.h>
 #include <ATen/ops/silu_ops.h>
 #include <ATen/ops/softplus_ops.h>
 #include <ATen/ops/softshrink_ops.h>
@@ -90,20 +86,6 @@ Tensor hardtanh(const Tensor& self, const Scalar& min_val, const Scalar& max_val
   return self.clamp(min_val, max_val);
 }
 
-// What is random is the mask alone, drawn as eager draws it: in the order of the elements, whatever
-// their memory. The rest can be fused.
-std::tuple<Tensor, Tensor> native_dropout(const Tensor& input, double p,
-                                          std::optional<bool> train) {
-  if (!train.value_or(true)) {
-    return {input.clone(), at::full(input.sizes(), true, input.options().dtype(at::kBool))};
-  }
-  const double kept = 1 - p;
-  const Tensor drawn =
-      at::bernoulli(at::empty(input.sizes(), input.options().dtype(at::kBool)), kept);
-  const Tensor mask = input.is_contiguous() ? drawn : in_memory_order_of(input, drawn);
-  return {(input * mask) * (kept == 0 ? 0.0 : 1 / kept), mask};
-}
-
 Tensor hardswish(const Tensor& self) {
   const Tensor x = widen(self);
   return (x * (x + 3).clamp(0, 6) / 6).to(self.scalar_type());
@@ -169,7 +151,6 @@ DecompositionTable activation_decompositions() {
       row<ops::log_sigmoid_forward>("_to_copy, abs, clamp, clone, exp, log1p, neg, sub",
                                     log_sigmoid_forward),
       row<ops::mish>("_to_copy, exp, log1p, mul, tanh", mish),
-      row<ops::native_dropout>("bernoulli, clone, empty, full, mul, permute", native_dropout),
       row<ops::silu>("_to_copy, add, div, exp, neg", silu),
       row<ops::softplus>("_to_copy, div, exp, gt, log1p, mul, where", softplus),
       row<ops::softshrink>("_to_copy, add, gt, lt, mul, sub, where", softshrink),

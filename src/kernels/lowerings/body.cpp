@@ -145,7 +145,7 @@ void Body::store_at(const TensorRef& ref, const Index& index, Value value, Value
 void Body::add_at(const TensorRef& ref, const Index& index, Value value, Value offset) {
   add({.op = Op::add_indirect,
        .dtype = ref.dtype,
-       .operands = {cast(value, compute_dtype(ref.dtype)).id, offset.id},
+       .operands = {cast(value, ref.dtype).id, offset.id},
        .buffer = ref.buffer,
        .index = index});
 }

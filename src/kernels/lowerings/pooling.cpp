@@ -147,9 +147,14 @@ Refusal max_pool(Call& call) {
       where(body.condition(windows.inside()), body.index(windows.flat_position()), outside);
   const Value largest = body.reduce(Op::reduce_max, x);
   const Value first = body.reduce_position(Op::reduce_argmax, x, position);
+  // Of NaNs the last counts.
+  const Value none = body.constant(-1, ScalarType::Long);
+  const Value last_nan =
+      body.reduce(Op::reduce_max, where(apply(Op::isnan, x), position, none));
   body.begin_pass();
   body.store(call.result(0), largest);
-  body.store(call.result(1), first);
+  body.store(call.result(1),
+             where(last_nan > body.constant(-1, ScalarType::Long), last_nan, first));
   return nullptr;
 }
 
