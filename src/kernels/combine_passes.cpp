@@ -88,10 +88,9 @@ class PassCombiner {
       for (const Numbered& numbered : passes_[earlier].body) {
         const Instruction& store = numbered.instruction;
         if (!writes_memory(store.op) || store.buffer != load.buffer) continue;
-        const bool is_same_point = store.op == Op::store && load.op == Op::load &&
-                                   load.conditions.empty() &&
-                                   passes_[earlier].inner == passes_[pass].inner &&
-                                   same_index(store.index, load.index);
+        const bool is_same_point =
+            store.op == Op::store && load.op == Op::load && load.conditions.empty() &&
+            passes_[earlier].inner == passes_[pass].inner && same_index(store.index, load.index);
         least = std::max(least, is_same_point ? earlier : earlier + 1);
       }
     }
@@ -104,7 +103,8 @@ class PassCombiner {
       if (!writes_memory(numbered.instruction.op)) continue;
       for (std::size_t between = target; between < pass; ++between) {
         for (const Numbered& other : passes_[between].body) {
-          const bool is_access = reads_memory(other.instruction.op) || writes_memory(other.instruction.op);
+          const bool is_access =
+              reads_memory(other.instruction.op) || writes_memory(other.instruction.op);
           if (is_access && other.instruction.buffer == numbered.instruction.buffer) return true;
         }
       }

@@ -16,7 +16,8 @@ namespace {
 constexpr std::int64_t kPointsPerThread = 8192;
 
 const graph::Node* getitem_source(const graph::Node& node) {
-  return node.calls("operator.getitem") && node.args().size() == 2 ? node.args()[0].node() : nullptr;
+  return node.calls("operator.getitem") && node.args().size() == 2 ? node.args()[0].node()
+                                                                   : nullptr;
 }
 
 }  // namespace
@@ -223,7 +224,8 @@ void CompiledProgram::describe(RunStep& step) const {
   }
 }
 
-// One frame waits for the next call. Calls at the same time, and calls inside calls, make their own.
+// One frame waits for the next call. Calls at the same time, and calls inside calls, make their
+// own.
 std::unique_ptr<ProgramFrame> CompiledProgram::take_frame() const {
   std::unique_ptr<ProgramFrame> frame(idle_frame_.exchange(nullptr, std::memory_order_acquire));
   return frame != nullptr ? std::move(frame) : std::make_unique<ProgramFrame>(*this);

@@ -2,7 +2,8 @@
 /// the backend `native` gives to autograd for each half.
 ///
 /// Everything that can be known before a call is found once, when the program is made. What a call
-/// needs besides its tensors (the arena, tensors on it, pointers to buffers) is a frame, which is kept for the next call; calls that are active at the same time have one each.
+/// needs besides its tensors (the arena, tensors on it, pointers to buffers) is a frame, which is
+/// kept for the next call; calls that are active at the same time have one each.
 #pragma once
 
 #include <ATen/core/Tensor.h>

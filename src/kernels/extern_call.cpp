@@ -67,8 +67,9 @@ bool takes_keywords(const graph::Node& node) {
 }  // namespace
 
 OutFunction find_out_function(const ExternCall& call) {
-  if (call.results.size() != 1 || call.results[0] == kNoBuffer ||
-      !call.writes.empty() || call.node->op() != graph::Op::call_function) return nullptr;
+  if (call.results.size() != 1 || call.results[0] == kNoBuffer || !call.writes.empty() ||
+      call.node->op() != graph::Op::call_function)
+    return nullptr;
   const auto row = std::ranges::find(out_rows, call.node->target().name(), &OutRow::target);
   if (row == out_rows.end()) return nullptr;
   const auto is_tensor = [](const auto& operand) {

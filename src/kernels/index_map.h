@@ -1,5 +1,5 @@
-/// \file Which point of one kernel's loops wrote the element that another kernel reads: the question
-/// behind every fusion.
+/// \file Which point of one kernel's loops wrote the element that another kernel reads: the
+/// question behind every fusion.
 #pragma once
 
 #include <cstdint>

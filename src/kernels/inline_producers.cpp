@@ -94,9 +94,10 @@ class InlinedBody {
     Instruction made;
     made.op = Op::constant;
     made.dtype = dtype;
-    made.constant = c10::isFloatingType(dtype)           ? c10::Scalar(value)
-                    : dtype == c10::ScalarType::Bool ? c10::Scalar(value != 0)
-                                                     : c10::Scalar(static_cast<std::int64_t>(value));
+    made.constant = c10::isFloatingType(dtype) ? c10::Scalar(value)
+                    : dtype == c10::ScalarType::Bool
+                        ? c10::Scalar(value != 0)
+                        : c10::Scalar(static_cast<std::int64_t>(value));
     return add(std::move(made));
   }
 
@@ -109,8 +110,8 @@ class InlinedBody {
   }
 
   ValueId replace(const Instruction& load, const Sizes& loops) {
-    InverseResult result = invert(producer_.store->index, producer_.kernel->outer, load.index,
-                                  loops, load.conditions);
+    InverseResult result =
+        invert(producer_.store->index, producer_.kernel->outer, load.index, loops, load.conditions);
     internal_check(result.map.has_value(), "the loops have been split so that there is a map");
     const ValueId value = copy(result.map->variables, load.conditions);
     if (load.conditions.empty()) return value;
@@ -211,10 +212,10 @@ class Inliner {
  private:
   // What inlining a producer everywhere means.
   struct Uses {
-    int copies = 0;                  ///< Different points at which it is computed.
-    std::int64_t most_rereads = 1;   ///< How often a consumer reads one element.
-    int largest_consumer = 0;        ///< In instructions.
-    bool covers = true;              ///< Every consumer reads all of it.
+    int copies = 0;                 ///< Different points at which it is computed.
+    std::int64_t most_rereads = 1;  ///< How often a consumer reads one element.
+    int largest_consumer = 0;       ///< In instructions.
+    bool covers = true;             ///< Every consumer reads all of it.
     bool is_conditional = false;
   };
 

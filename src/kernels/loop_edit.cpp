@@ -63,8 +63,8 @@ bool can_join(const Pass& pass, std::size_t loop, std::int64_t size) {
 void join(Pass& pass, std::size_t loop) { drop_variable(pass, loop); }
 
 bool has_scan(const Pass& pass) {
-  return std::ranges::any_of(pass.body,
-                             [](const Instruction& instruction) { return is_scan(instruction.op); });
+  return std::ranges::any_of(
+      pass.body, [](const Instruction& instruction) { return is_scan(instruction.op); });
 }
 
 }  // namespace
@@ -119,8 +119,8 @@ void substitute_variables(Pass& pass, std::span<const Index> variables) {
 
 void split_outer_loop(Kernel& kernel, std::size_t loop, std::int64_t size) {
   for (Pass& pass : kernel.passes) {
-    substitute_variables(
-        pass, split_variables(kernel.outer.size() + pass.inner.size(), loop, size));
+    substitute_variables(pass,
+                         split_variables(kernel.outer.size() + pass.inner.size(), loop, size));
   }
   kernel.outer[loop] /= size;
   kernel.outer.insert(kernel.outer.begin() + static_cast<std::ptrdiff_t>(loop) + 1, size);

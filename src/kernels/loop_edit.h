@@ -1,5 +1,5 @@
-/// \file Changes of a kernel's loops that leave what it computes as it is: fusion makes the loops of
-/// two kernels equal with them, simplification makes loops few, scheduling orders them.
+/// \file Changes of a kernel's loops that leave what it computes as it is: fusion makes the loops
+/// of two kernels equal with them, simplification makes loops few, scheduling orders them.
 #pragma once
 
 #include <cstddef>

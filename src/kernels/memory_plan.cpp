@@ -31,7 +31,8 @@ class Arena {
   std::int64_t take(std::int64_t bytes) {
     auto best = free_.end();
     for (auto part = free_.begin(); part != free_.end(); ++part) {
-      if (part->second >= bytes && (best == free_.end() || part->second < best->second)) best = part;
+      if (part->second >= bytes && (best == free_.end() || part->second < best->second))
+        best = part;
     }
     if (best == free_.end()) return grow(bytes);
     const std::int64_t offset = best->first;
@@ -153,12 +154,12 @@ class MemoryPlanner {
         if (escapes_[id]) escapes_[base] = true;
       }
     }
-    // A value that is kept under its node (a list of tensors) may hold views of what it was made of.
+    // A value that is kept under its node (a list of tensors) may hold views of what it was made
+    // of.
     for (const Step& step : program_.steps) {
       const auto* call = std::get_if<ExternCall>(&step);
-      if (call == nullptr || std::ranges::any_of(call->results, [](BufferId result) {
-            return result != kNoBuffer;
-          })) {
+      if (call == nullptr ||
+          std::ranges::any_of(call->results, [](BufferId result) { return result != kNoBuffer; })) {
         continue;
       }
       for (const auto& operand : call->operands) {

@@ -119,7 +119,10 @@ class Merger {
       const bool is_other_first = !reads_from(other, step);
       const std::size_t first = is_other_first ? other : step;
       const std::size_t second = is_other_first ? step : other;
-      if (graph_.has_path_between(first, second) || graph_.has_path_between(second, first)) continue;
+      if (graph_.waits_for(first, second) || graph_.has_path_between(first, second) ||
+          graph_.has_path_between(second, first)) {
+        continue;
+      }
       auto merged = merge_pair(*kernel_at(first), *kernel_at(second));
       observe::artifact(observe::Artifact::fusion, [&] {
         return std::string(merged ? "merged " : "kept apart ") + kernel_at(first)->name + " and " +
@@ -140,7 +143,8 @@ class Merger {
   // What is forwarded in registers is not read any more, but the group still writes it.
   static void add_uses(StepUses& uses, const StepUses& more) {
     for (BufferId buffer : more.writes) {
-      if (std::ranges::find(uses.writes, buffer) == uses.writes.end()) uses.writes.push_back(buffer);
+      if (std::ranges::find(uses.writes, buffer) == uses.writes.end())
+        uses.writes.push_back(buffer);
     }
   }
 
@@ -155,8 +159,6 @@ class Merger {
 
 }  // namespace
 
-void merge_kernels(LoopProgram& program, StepContext& context) {
-  Merger(program, context).run();
-}
+void merge_kernels(LoopProgram& program, StepContext& context) { Merger(program, context).run(); }
 
 }  // namespace assay::kernels

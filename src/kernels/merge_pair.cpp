@@ -147,13 +147,18 @@ class Alignment {
     return kernel.passes[pass].body[place];
   }
 
-  static void split(Kernel& kernel, std::size_t pass, std::size_t variable, std::int64_t size) {
+  static Result split(Kernel& kernel, std::size_t pass, std::size_t variable, std::int64_t size) {
     const std::size_t outer = kernel.outer.size();
     if (variable < outer) {
       split_outer_loop(kernel, variable, size);
-    } else {
-      split_inner_loop(kernel, kernel.passes[pass], variable - outer, size);
+      return Result::again;
     }
+    // A scan is along the whole of its loop.
+    const bool has_scan = std::ranges::any_of(
+        kernel.passes[pass].body, [](const Instruction& access) { return is_scan(access.op); });
+    if (has_scan) return Result::fail;
+    split_inner_loop(kernel, kernel.passes[pass], variable - outer, size);
+    return Result::again;
   }
 
   Result step() {
@@ -163,8 +168,7 @@ class Alignment {
         invert(access(first_, shared_.first_pass, shared_.first_place).index, first_loops,
                access(second_, shared_.second_pass, shared_.second_place).index, second_loops, {});
     if (inverse.split) {
-      split(second_, shared_.second_pass, inverse.split->variable, inverse.split->size);
-      return Result::again;
+      return split(second_, shared_.second_pass, inverse.split->variable, inverse.split->size);
     }
     if (!inverse.map) return Result::fail;
     std::vector<std::optional<std::size_t>> matches;
@@ -172,8 +176,7 @@ class Alignment {
       const Index& variable = inverse.map->variables[loop];
       if (const auto part = fastest_part(variable, second_loops);
           part && *part < first_loops[loop] && first_loops[loop] % *part == 0) {
-        split(first_, shared_.first_pass, loop, *part);
-        return Result::again;
+        return split(first_, shared_.first_pass, loop, *part);
       }
       auto match = single_variable(variable);
       if (match && second_loops[*match] != first_loops[loop]) match.reset();
@@ -244,8 +247,8 @@ class Alignment {
 
 // At each point of the outer loops, the second reads only what the first has written there.
 bool is_point_by_point(const Kernel& first, const Kernel& second) {
-  const auto stores =
-      find_accesses(first, [](const Instruction& instruction) { return writes_memory(instruction.op); });
+  const auto stores = find_accesses(
+      first, [](const Instruction& instruction) { return writes_memory(instruction.op); });
   for (const Pass& pass : second.passes) {
     const Sizes second_loops = loops_of(second, pass);
     for (const Instruction& access : pass.body) {
@@ -265,8 +268,8 @@ bool is_point_by_point(const Kernel& first, const Kernel& second) {
     }
   }
   // What the second writes must not be something that the first reads.
-  const auto loads =
-      find_accesses(first, [](const Instruction& instruction) { return reads_memory(instruction.op); });
+  const auto loads = find_accesses(
+      first, [](const Instruction& instruction) { return reads_memory(instruction.op); });
   for (const AccessPlace& store : find_accesses(
            second, [](const Instruction& instruction) { return writes_memory(instruction.op); })) {
     const bool is_read = std::ranges::any_of(loads, [&](const AccessPlace& load) {

@@ -1,5 +1,5 @@
-/// \file Two kernels as one: their outer loops are made equal, and at each point of these the passes
-/// of the first run before those of the second. merge_kernels.cpp decides which to try.
+/// \file Two kernels as one: their outer loops are made equal, and at each point of these the
+/// passes of the first run before those of the second. merge_kernels.cpp decides which to try.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,5 @@
-/// \file How long each step of compiled programs takes: `assay run FILE --backend native --profile`.
+/// \file How long each step of compiled programs takes: `assay run FILE --backend native
+/// --profile`.
 ///
 ///     kernels::Profile profile;
 ///     {

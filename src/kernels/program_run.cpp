@@ -83,8 +83,8 @@ ProgramFrame::ProgramFrame(const CompiledProgram& compiled)
   for (const TensorRef& ref : compiled.arena_tensors_) {
     char* data = static_cast<char*>(pointers[ref.buffer]) +
                  ref.offset * static_cast<std::int64_t>(c10::elementSize(ref.dtype));
-    arena_tensors.emplace_back(at::from_blob(data, array(ref.sizes), array(ref.strides),
-                                             at::TensorOptions(ref.dtype)));
+    arena_tensors.emplace_back(
+        at::from_blob(data, array(ref.sizes), array(ref.strides), at::TensorOptions(ref.dtype)));
   }
 }
 
@@ -94,7 +94,8 @@ bool ProgramRun::can_take(const CompiledProgram& compiled, std::span<const c10::
     if (input.buffer == kNoBuffer || !inputs[i].isTensor()) continue;
     const Buffer& buffer = compiled.program_.buffers[input.buffer];
     const at::Tensor& tensor = inputs[i].toTensor();
-    if (tensor.defined() && tensor.layout() == c10::kStrided && tensor.sizes() == array(buffer.sizes) &&
+    if (tensor.defined() && tensor.layout() == c10::kStrided &&
+        tensor.sizes() == array(buffer.sizes) &&
         !has_layout(tensor, buffer.sizes, buffer.strides) && overlaps_itself(buffer)) {
       return false;
     }
@@ -112,8 +113,8 @@ void ProgramRun::set_tensor(BufferId id, at::Tensor tensor) {
     }
     if (compiled_.is_used_by_kernel_[id] && tensor.is_neg()) tensor = tensor.resolve_neg();
     if (!has_layout(tensor, buffer.sizes, buffer.strides)) {
-      at::Tensor copy = at::detail::empty_strided_cpu(array(buffer.sizes), array(buffer.strides),
-                                                      buffer.dtype);
+      at::Tensor copy =
+          at::detail::empty_strided_cpu(array(buffer.sizes), array(buffer.strides), buffer.dtype);
       copy.copy_(tensor);
       tensor = std::move(copy);
     }
@@ -227,6 +228,7 @@ void ProgramRun::run_call(const RunStep& step) {
 }
 
 void ProgramRun::give_outputs(Outputs& outputs) {
+  const std::size_t first = outputs.size();
   for (const ProgramOutput& output : compiled_.program_.outputs) {
     if (const auto* ref = std::get_if<TensorRef>(&output)) {
       const Buffer& buffer = compiled_.program_.buffers[ref->buffer];
@@ -235,7 +237,14 @@ void ProgramRun::give_outputs(Outputs& outputs) {
         allocate(ref->buffer);
       }
       const at::Tensor& tensor = frame_.tensors[ref->buffer];
-      outputs.push_back(CompiledProgram::is_whole(*ref, buffer) ? tensor : view_of(tensor, *ref));
+      // What is returned twice is two tensors that share their memory.
+      const bool is_given =
+          std::any_of(outputs.begin() + static_cast<std::ptrdiff_t>(first), outputs.end(),
+                      [&](const c10::IValue& given) {
+                        return given.isTensor() && given.toTensor().is_same(tensor);
+                      });
+      const bool is_itself = CompiledProgram::is_whole(*ref, buffer) && !is_given;
+      outputs.push_back(is_itself ? tensor : view_of(tensor, *ref));
     } else if (const auto* node = std::get_if<const graph::Node*>(&output)) {
       outputs.push_back(frame_.values[compiled_.values_.at(*node)]);
     } else {

@@ -15,7 +15,8 @@ StepUses uses_of(const Step& step) {
   StepUses uses;
   if (const auto* call = std::get_if<ExternCall>(&step)) {
     for (const auto& operand : call->operands) {
-      if (const auto* tensor = std::get_if<TensorRef>(&operand)) add_once(uses.reads, tensor->buffer);
+      if (const auto* tensor = std::get_if<TensorRef>(&operand))
+        add_once(uses.reads, tensor->buffer);
     }
     for (BufferId result : call->results) {
       if (result != kNoBuffer) add_once(uses.writes, result);

@@ -99,8 +99,8 @@ std::int64_t vector_gain(const Pass& pass, std::size_t variable, std::int64_t co
 
 Kernel::Vectorize choose_vectors(const Kernel& kernel) {
   const std::size_t outer = kernel.outer.size();
-  const bool has_inner = std::ranges::any_of(
-      kernel.passes, [](const Pass& pass) { return !pass.inner.empty(); });
+  const bool has_inner =
+      std::ranges::any_of(kernel.passes, [](const Pass& pass) { return !pass.inner.empty(); });
   if (!has_inner) return Kernel::Vectorize::inner;
   std::int64_t inner_gain = 0;
   std::int64_t outer_gain = 0;
@@ -115,8 +115,8 @@ Kernel::Vectorize choose_vectors(const Kernel& kernel) {
     if (outer > 0) outer_gain += vector_gain(pass, outer - 1, count);
   }
   const bool has_wide_outer = outer > 0 && kernel.outer.back() >= kShortestVectorLoop;
-  if (has_scan) return has_wide_outer && outer_gain > 0 ? Kernel::Vectorize::outer
-                                                        : Kernel::Vectorize::none;
+  if (has_scan)
+    return has_wide_outer && outer_gain > 0 ? Kernel::Vectorize::outer : Kernel::Vectorize::none;
   if (!has_wide_outer) return Kernel::Vectorize::inner;
   if (shortest < kShortestVectorLoop) {
     return outer_gain >= 0 || shortest <= 2 ? Kernel::Vectorize::outer : Kernel::Vectorize::inner;

@@ -228,9 +228,9 @@ class NeededBuffers {
   std::vector<bool> needed_after(std::size_t step, const std::vector<BufferId>& written) const {
     std::vector<bool> is_needed = is_output_;
     for (BufferId buffer : written) {
-      is_needed[buffer] = is_output_[buffer] ||
-                          std::ranges::any_of(readers_[buffer],
-                                              [&](std::size_t reader) { return reader != step; });
+      is_needed[buffer] =
+          is_output_[buffer] ||
+          std::ranges::any_of(readers_[buffer], [&](std::size_t reader) { return reader != step; });
     }
     return is_needed;
   }

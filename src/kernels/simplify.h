@@ -1,5 +1,5 @@
-/// \file Removes what fusion leaves behind: equal instructions, values and stores that nobody needs,
-/// loops that can be one, kernels without effect.
+/// \file Removes what fusion leaves behind: equal instructions, values and stores that nobody
+/// needs, loops that can be one, kernels without effect.
 #pragma once
 
 #include "kernels/ir.h"

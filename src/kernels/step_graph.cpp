@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <queue>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "assay/error.h"
@@ -20,6 +21,21 @@ constexpr std::size_t kMostVisits = 400;
 bool is_ordered_call(const Step& step) {
   const auto* call = std::get_if<ExternCall>(&step);
   return call != nullptr && !aten::operator_record(*call->node).is_pure;
+}
+
+// The calls whose results a call takes as values: numbers, lists of tensors, items of one.
+void add_values(const ExternCall& call,
+                const std::unordered_map<const graph::Node*, std::size_t>& calls,
+                std::vector<std::size_t>& before) {
+  for (const auto& operand : call.operands) {
+    const auto* node = std::get_if<const graph::Node*>(&operand);
+    if (node == nullptr) continue;
+    auto found = calls.find(*node);
+    if (found == calls.end() && (*node)->calls("operator.getitem")) {
+      found = calls.find((*node)->args()[0].node());
+    }
+    if (found != calls.end()) before.push_back(found->second);
+  }
 }
 
 }  // namespace
@@ -42,10 +58,13 @@ StepGraph::StepGraph(const LoopProgram& program) : groups_(program.steps.size())
     }
   }
   std::vector<BufferState> states(program.buffers.size());
+  std::unordered_map<const graph::Node*, std::size_t> calls;
   std::optional<std::size_t> last_ordered;
   for (std::size_t step = 0; step < program.steps.size(); ++step) {
     Group& group = groups_[step];
-    group.parent = group.first = group.last = step;
+    group.parent = group.first = step;
+    rank_.push_back(step);
+    by_rank_.push_back(step);
     const StepUses uses = uses_of(program.steps[step]);
     for (BufferId buffer : uses.reads) {
       BufferState& state = states[root(buffer)];
@@ -60,6 +79,10 @@ StepGraph::StepGraph(const LoopProgram& program) : groups_(program.steps.size())
       }
       state.readers.clear();
       state.writer = step;
+    }
+    if (const auto* call = std::get_if<ExternCall>(&program.steps[step])) {
+      add_values(*call, calls, group.before);
+      calls.emplace(call->node, step);
     }
     if (is_ordered_call(program.steps[step])) {
       if (last_ordered) group.before.push_back(*last_ordered);
@@ -76,18 +99,22 @@ std::size_t StepGraph::find(std::size_t step) const {
   return step;
 }
 
+bool StepGraph::waits_for(std::size_t step, std::size_t other) const {
+  other = find(other);
+  return std::ranges::any_of(groups_[find(step)].before,
+                             [&](std::size_t before) { return find(before) == other; });
+}
+
 bool StepGraph::has_path_between(std::size_t from, std::size_t to) const {
   from = find(from);
   to = find(to);
   std::unordered_set<std::size_t> seen;
   std::vector<std::size_t> waiting;
-  // What reaches `to` without being `from` itself.
   const auto visit_before = [&](std::size_t group) {
     for (std::size_t before : groups_[group].before) {
       const std::size_t found = find(before);
-      // Every step on a path from `from` has a part that is after the first part of `from`.
-      if (found == group || groups_[found].last < groups_[from].first) continue;
-      if (found == from && group == to) continue;
+      if (found == group || rank_[found] < rank_[from]) continue;
+      if (found == from && group == to) continue;  // no third step
       if (seen.insert(found).second) waiting.push_back(found);
     }
   };
@@ -102,14 +129,52 @@ bool StepGraph::has_path_between(std::size_t from, std::size_t to) const {
   return false;
 }
 
+// By rank, from `lowest` on: the group must run before one of the two.
+std::vector<bool> StepGraph::find_ancestors(std::size_t first, std::size_t second,
+                                            std::size_t lowest) const {
+  std::vector<bool> is_ancestor(std::max(rank_[first], rank_[second]) - lowest + 1, false);
+  std::vector<std::size_t> waiting = {first, second};
+  while (!waiting.empty()) {
+    const std::size_t group = waiting.back();
+    waiting.pop_back();
+    for (std::size_t before : groups_[group].before) {
+      const std::size_t found = find(before);
+      if (rank_[found] < lowest || found == first || found == second) continue;
+      if (is_ancestor[rank_[found] - lowest]) continue;
+      is_ancestor[rank_[found] - lowest] = true;
+      waiting.push_back(found);
+    }
+  }
+  return is_ancestor;
+}
+
 void StepGraph::join(std::size_t first, std::size_t second) {
   first = find(first);
   second = find(second);
+  const std::size_t lowest = std::min(rank_[first], rank_[second]);
+  const std::size_t highest = std::max(rank_[first], rank_[second]);
+  const std::vector<bool> is_ancestor = find_ancestors(first, second, lowest);
+  // Between their ranks: what must run before either, then they, then everything else.
+  std::vector<std::size_t> ranked;
+  const auto add_all = [&](bool wanted) {
+    for (std::size_t rank = lowest; rank <= highest; ++rank) {
+      const std::size_t group = by_rank_[rank];
+      const bool is_other = group != kNoGroup && group != first && group != second;
+      if (is_other && is_ancestor[rank - lowest] == wanted) ranked.push_back(group);
+    }
+  };
+  add_all(true);
+  ranked.push_back(first);
+  add_all(false);
+  for (std::size_t rank = lowest; rank <= highest; ++rank) {
+    const std::size_t place = rank - lowest;
+    by_rank_[rank] = place < ranked.size() ? ranked[place] : kNoGroup;
+    if (place < ranked.size()) rank_[ranked[place]] = rank;
+  }
   Group& into = groups_[first];
   Group& from = groups_[second];
   from.parent = first;
   into.first = std::min(into.first, from.first);
-  into.last = std::max(into.last, from.last);
   into.before.insert(into.before.end(), from.before.begin(), from.before.end());
   from.before.clear();
 }

@@ -42,9 +42,8 @@ bool is_faulty(std::string_view step, const Kernel& kernel) {
   if (error == std::errc() && end == what.data() + what.size()) {
     return count_application(step) == number;
   }
-  return std::ranges::any_of(kernel.nodes, [&](const graph::Node* node) {
-    return node->target().base_name() == what;
-  });
+  return std::ranges::any_of(
+      kernel.nodes, [&](const graph::Node* node) { return node->target().base_name() == what; });
 }
 
 // Stores something else: a number that is one larger, the opposite of a bool.

@@ -1,7 +1,7 @@
-/// \file The pass wrapper for loop programs (graph/pass_manager.h is the one for graphs): every step
-/// of the pipeline is timed, verified, dumped if it changed something, can be switched off, and asks
-/// before each rewrite, by the same counter as all passes. A rewrite can also be made wrong on
-/// purpose, to try the tools that find such a fault.
+/// \file The pass wrapper for loop programs (graph/pass_manager.h is the one for graphs): every
+/// step of the pipeline is timed, verified, dumped if it changed something, can be switched off,
+/// and asks before each rewrite, by the same counter as all passes. A rewrite can also be made
+/// wrong on purpose, to try the tools that find such a fault.
 #pragma once
 
 #include <string_view>

@@ -41,8 +41,8 @@ std::int64_t bytes_moved(const Kernel& kernel, const LoopProgram& program) {
       const Buffer& buffer = program.buffers[instruction.buffer];
       if (buffer.kind == Buffer::Kind::scratch) continue;
       std::int64_t& most = touched[{instruction.buffer, writes_memory(instruction.op)}];
-      most = std::max(most, elements_touched(kernel, pass, instruction, buffer) *
-                                element_bytes(buffer.dtype));
+      most = std::max(
+          most, elements_touched(kernel, pass, instruction, buffer) * element_bytes(buffer.dtype));
     }
   }
   std::int64_t bytes = 0;
