@@ -9,6 +9,7 @@
 #include <cstring>
 #include <random>
 
+#include "guarded_memory.h"
 #include "kernel_builder.h"
 #include "kernels/interpret.h"
 #include "kernels/kernel_cache.h"
