@@ -65,7 +65,9 @@ class RandomKernel {
 
   void make_pass(bool is_last) {
     Pass pass;
-    if (chance(is_last ? 40 : 80)) {
+    if (!scratch_.empty() && chance(60)) {
+      pass.inner = scratch_.back().inner;
+    } else if (chance(is_last ? 40 : 80)) {
       const int inner = pick(1, 2);
       for (int k = 0; k < inner; ++k) pass.inner.push_back(k + 1 == inner ? size() : pick(1, 3));
     }
@@ -73,6 +75,9 @@ class RandomKernel {
     sizes_.insert(sizes_.end(), pass.inner.begin(), pass.inner.end());
     pass_ = &pass;
     const std::vector<Known> before = known_;
+    for (const Scratch& row : scratch_) {
+      if (row.inner == pass.inner) add_scratch_access(Op::load, row, kNoValue);
+    }
     const int count = pick(2, options_.instructions);
     for (int k = 0; k < count; ++k) add_something();
     add_load(dtype(), false);
@@ -82,11 +87,59 @@ class RandomKernel {
       if (chance(25)) add_scan();
     }
     for (int k = pick(1, 2); k > 0; --k) add_store(choose(any_dtype()));
+    if (!is_last && !pass.inner.empty() && chance(60)) {
+      const Known value = choose(any_dtype());
+      std::int64_t elements = 1;
+      for (const std::int64_t extent : pass.inner) elements *= extent;
+      scratch_.push_back({pass.inner, buffer(value.dtype, elements, Buffer::Kind::scratch)});
+      add_scratch_access(Op::store, scratch_.back(), value.id);
+    }
+    if (is_last && chance(20)) add_indirect_store();
     // Values computed in inner loops do not outlive them.
     if (!pass.inner.empty()) known_ = before;
     known_.insert(known_.end(), results.begin(), results.end());
     kernel_.passes.push_back(std::move(pass));
     pass_ = nullptr;
+  }
+
+  // A row that an earlier pass has left behind.
+  struct Scratch {
+    Sizes inner;
+    BufferId buffer;
+  };
+
+  void add_scratch_access(Op op, const Scratch& row, ValueId value) {
+    Instruction access;
+    access.op = op;
+    access.dtype = program_.buffers[row.buffer].dtype;
+    access.buffer = row.buffer;
+    access.index.coefficients.resize(sizes_.size());
+    std::int64_t stride = 1;
+    for (std::size_t k = sizes_.size(); k-- > kernel_.outer.size();) {
+      access.index.coefficients[k] = stride;
+      stride *= sizes_[k];
+    }
+    if (op == Op::store) access.operands = {value};
+    append(std::move(access));
+  }
+
+  // Indices repeat: later points win, or everything is added up.
+  void add_indirect_store() {
+    ScalarType type = dtype();
+    add_load(type, false);
+    const ValueId value = known_.back().id;
+    const Known position = choose(ScalarType::Long);
+    const ValueId bound = add_constant(ScalarType::Long, pick(2, 9)).id;
+    const std::int64_t size = pass_->body.back().constant.toLong();
+    const ValueId legal = add_operation(Op::remainder, ScalarType::Long, {position.id, bound});
+    Instruction store;
+    store.op = chance(50) ? Op::store_indirect : Op::add_indirect;
+    store.dtype = type;
+    std::int64_t elements = 0;
+    store.index = layout(elements, false);
+    store.operands = {value, legal};
+    store.buffer = buffer(type, elements + size, Buffer::Kind::intermediate);
+    append(std::move(store));
   }
 
   ValueId append(Instruction instruction, bool is_small = false) {
@@ -392,6 +445,7 @@ class RandomKernel {
   Pass* pass_ = nullptr;
   std::vector<std::int64_t> sizes_;
   std::vector<Known> known_;
+  std::vector<Scratch> scratch_;
   ValueId next_ = 0;
 };
 

@@ -81,10 +81,12 @@ void KernelEmitter::emit_load(ValueId id, const Context& context) {
   const Instruction& found = instruction(id);
   if (analysis_.values[id].is_tiled) {
     const std::string i = variable_name(static_cast<std::size_t>(analysis_.tile_variable));
-    return define(id, context, [&](int, int lanes) {
+    return define(id, context, [&](int copy, int lanes) {
+      const int pitch = context.copies * lanes;
       return loaded(id,
                     vector_function(prelude_, "load", memory_name(found.dtype), lanes) + "(" +
-                        tile_name(id) + " + (" + i + " - strip) * " + std::to_string(lanes) + ")",
+                        tile_name(id) + " + (" + i + " - strip) * " + std::to_string(pitch) +
+                        " + " + std::to_string(copy * lanes) + ")",
                     lanes);
     });
   }

@@ -239,7 +239,6 @@ class KernelAnalyzer {
         value.is_tiled = true;
       }
     }
-    if (analysis_.tile_variable >= 0) analysis_.copies = 1;
   }
 
   void choose_lanes(const Target& target) {

@@ -6,6 +6,7 @@
 #include "assay/error.h"
 #include "kernels/emit/arithmetic.h"
 #include "kernels/emit/define.h"
+#include "kernels/emit/polynomials.h"
 #include "kernels/emit/vectors.h"
 
 namespace assay::kernels {
@@ -208,7 +209,32 @@ void KernelEmitter::emit_instruction(ValueId id, const Context& context) {
   }
   if (is_reduction(found.op)) return emit_reduction(id, context);
   if (is_scan(found.op)) return emit_scan(id, context);
+  if (is_varying(id) && context.copies > 1 && emit_side_by_side(id, context)) return;
   define(id, context, [&](int copy, int lanes) { return expression(id, context, copy, lanes); });
+}
+
+// One call for all copies of a function that is a long chain of instructions.
+bool KernelEmitter::emit_side_by_side(ValueId id, const Context& context) {
+  const Instruction& found = instruction(id);
+  const std::string element = element_name(found.dtype);
+  if (!is_float(element)) return false;
+  const std::string function =
+      define_side_by_side(prelude_, found.op, element, context.lanes, context.copies);
+  if (function.empty()) return false;
+  Value& value = values_[id];
+  value.names.clear();
+  std::string declaration = value_type(id, context.lanes);
+  std::string arguments;
+  for (int copy = 0; copy < context.copies; ++copy) {
+    value.names.push_back(value_name(id) + static_cast<char>('a' + copy));
+    const std::string separator = copy == 0 ? "" : ", ";
+    declaration += (copy == 0 ? " " : ", ") + value.names.back() + " = " +
+                   vector(found.operands[0], context, copy);
+    arguments += separator + value.names.back();
+  }
+  line(declaration + ";");
+  line(function + "(" + arguments + ");");
+  return true;
 }
 
 std::string KernelEmitter::expression(ValueId id, const Context& context, int copy, int lanes) {
@@ -264,8 +290,8 @@ std::string KernelEmitter::cast(ValueId id, const Context& context, int copy, in
   const ValueId source = instruction(id).operands[0];
   const ScalarType from = instruction(source).dtype;
   const ScalarType to = instruction(id).dtype;
-  const int to_width = byte_width(to);
-  std::string value = operand(source, context, copy, lanes, to_width);
+  const int width = to == ScalarType::Bool ? analysis_.values[id].mask_width : byte_width(to);
+  std::string value = operand(source, context, copy, lanes, width);
   if (from == to) return value;
   if (to == ScalarType::Bool) {
     if (is_half(from)) return "(" + value + " & 0x7fff) != 0";

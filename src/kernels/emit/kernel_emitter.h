@@ -65,6 +65,7 @@ class KernelEmitter {
   // Instructions.
   void emit_level(int pass, Level level, const Context& context);
   void emit_instruction(ValueId id, const Context& context);
+  bool emit_side_by_side(ValueId id, const Context& context);
   std::string expression(ValueId id, const Context& context, int copy, int lanes);
   std::string cast(ValueId id, const Context& context, int copy, int lanes);
   void emit_check(ValueId id, const Context& context);
@@ -113,6 +114,7 @@ class KernelEmitter {
   void emit_declarations(const std::vector<BufferId>& buffers);
   void emit_rows();
   void emit_tiles();
+  void emit_tile(const Context& context);
   void emit_columns(const std::string& first, const std::string& last);
   void emit_point(const Context& context);
   void emit_pass(int pass, const Context& context);

@@ -119,7 +119,6 @@ void KernelEmitter::emit_tiles() {
   const auto tile = static_cast<std::size_t>(analysis_.tile_variable);
   const int lanes = analysis_.lanes;
   const std::string width = number(lanes);
-  const std::string i = variable_name(tile);
   const std::string j = variable_name(outer - 1);
   const std::int64_t rows = kernel_.outer[tile];
   open("for (long unit = begin; unit < end; ++unit) {");
@@ -137,44 +136,59 @@ void KernelEmitter::emit_tiles() {
   }
   line("const long rows = " + number(rows) + " - strip < " + width + " ? " + number(rows) +
        " - strip : " + width + ";");
-  open("for (long " + j + " = 0; " + j + " < " + number(columns()) + "; " + j + " += " + width +
-       ") {");
-  line("const long columns = " + number(columns()) + " - " + j + " < " + width + " ? " +
-       number(columns()) + " - " + j + " : " + width + ";");
-  for (std::size_t id = 0; id < analysis_.values.size(); ++id) {
-    if (!analysis_.values[id].is_tiled) continue;
-    const Instruction& load = *analysis_.values[id].instruction;
-    const std::string element = memory_name(load.dtype);
-    Index start = load.index;
-    start.coefficients[tile] = 0;  // the strip's start instead
-    line(element + " " + tile_name(static_cast<ValueId>(id)) + "[" +
-         number(static_cast<std::int64_t>(lanes) * lanes) + "] __attribute__((aligned(64)));");
-    line(vector_function(prelude_, "load_tile", element, lanes) + "(" +
-         tile_name(static_cast<ValueId>(id)) + ", " + pointer(load.buffer) + " + strip + " +
-         affine(start, Context{}, 0) + ", " + number(load.index.coefficient(outer - 1)) +
-         ", rows, columns);");
-  }
-  auto emit_tile_rows = [&](const std::string& count) {
-    open("for (long " + i + " = strip; " + i + " < strip + rows; ++" + i + ") {");
-    for (std::size_t pass = 0; pass < kernel_.passes.size(); ++pass) {
-      emit_level(static_cast<int>(pass), 0, Context{});
-    }
-    emit_point({lanes, 1, count, static_cast<int>(outer) - 1});
+  // Tiles side by side, then single ones, then what is left of one.
+  const std::int64_t block = column_block();
+  const std::int64_t main = columns() / block * block;
+  const std::int64_t whole = columns() / lanes * lanes;
+  if (main > 0) {
+    open("for (long " + j + " = 0; " + j + " < " + number(main) + "; " + j +
+         " += " + number(block) + ") {");
+    emit_tile({lanes, analysis_.copies, "", static_cast<int>(outer) - 1});
     close();
-  };
-  const std::int64_t rest = columns() % lanes;
-  if (rest == 0) {
-    emit_tile_rows("");
-  } else {
-    open("if (columns == " + width + ") {");
-    emit_tile_rows("");
-    --indent_;
-    line("} else {");
-    ++indent_;
-    emit_tile_rows(number(rest));
+  }
+  if (main < whole) {
+    open("for (long " + j + " = " + number(main) + "; " + j + " < " + number(whole) + "; " + j +
+         " += " + width + ") {");
+    emit_tile({lanes, 1, "", static_cast<int>(outer) - 1});
+    close();
+  }
+  if (whole < columns()) {
+    open("{");
+    line("const long " + j + " = " + number(whole) + ";");
+    emit_tile({lanes, 1, number(columns() - whole), static_cast<int>(outer) - 1});
     close();
   }
   close();
+}
+
+// Transposes the tiles of a block of columns, and computes its rows.
+void KernelEmitter::emit_tile(const Context& context) {
+  const std::size_t outer = kernel_.outer.size();
+  const auto tile = static_cast<std::size_t>(analysis_.tile_variable);
+  const std::int64_t pitch = static_cast<std::int64_t>(context.lanes) * context.copies;
+  for (std::size_t k = 0; k < analysis_.values.size(); ++k) {
+    if (!analysis_.values[k].is_tiled) continue;
+    const auto id = static_cast<ValueId>(k);
+    const Instruction& load = instruction(id);
+    const std::string element = memory_name(load.dtype);
+    Index start = load.index;
+    start.coefficients[tile] = 0;  // the strip's start instead
+    line(element + " " + tile_name(id) + "[" + number(pitch * context.lanes) +
+         "] __attribute__((aligned(64)));");
+    for (int copy = 0; copy < context.copies; ++copy) {
+      line(vector_function(prelude_, "load_tile", element, context.lanes) + "(" + tile_name(id) +
+           " + " + number(static_cast<std::int64_t>(copy) * context.lanes) + ", " + number(pitch) +
+           ", " + pointer(load.buffer) + " + strip + " + affine(start, context, copy) + ", " +
+           number(load.index.coefficient(outer - 1)) + ", rows, " +
+           (context.count.empty() ? number(context.lanes) : context.count) + ");");
+    }
+  }
+  const std::string i = variable_name(tile);
+  open("for (long " + i + " = strip; " + i + " < strip + rows; ++" + i + ") {");
+  for (std::size_t pass = 0; pass < kernel_.passes.size(); ++pass) {
+    emit_level(static_cast<int>(pass), 0, Context{});
+  }
+  emit_point(context);
   close();
 }
 

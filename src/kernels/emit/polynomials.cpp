@@ -1,6 +1,8 @@
 #include "kernels/emit/polynomials.h"
 
 #include <array>
+#include <cctype>
+#include <set>
 #include <vector>
 
 #include "kernels/emit/math.h"
@@ -109,6 +111,43 @@ const Format& format_of(std::string_view element) {
 constexpr std::array kErf = {
     "0.636619806",     "0.102770604",    "-0.019109996",   "-0.000280696957", "0.00184757588",
     "-0.000787643017", "0.000194215085", "-3.01562904e-5", "2.73686464e-6",   "-1.10842983e-7"};
+
+// erf around the points 0.26 * k: row j has the coefficients of t^j, less 1 for j = 1.
+constexpr std::array<std::string_view, 6> kErfTable = {
+    "0.0, 0.286899716, 0.5378986, 0.73001039, 0.858649909, 0.934007943, 0.972628117, 0.989943147, "
+    "0.996734381, 0.999064565, 0.999763966, 0.999947608, 0.999989748, 0.999998271, 0.999999762, "
+    "1.0",
+    "0.128379166, 0.0546218231, -0.138962954, -0.385912418, -0.617420077, -0.791791975, "
+    "-0.901018023, -0.95889467, -0.985088408, -0.995274663, -0.998691976, -0.999683678, "
+    "-0.999933183, -0.999987662, -0.999998033, -0.999999702",
+    "0.0, -0.274194986, -0.447731346, -0.478984594, -0.397884488, -0.27067396, -0.154414624, "
+    "-0.0748126879, -0.0310158972, -0.0110567762, -0.00340055046, -0.000904426503, "
+    "-0.000208380763, -4.16462353e-05, -7.22723371e-06, -1.08992731e-06",
+    "-0.376122087, -0.304009855, -0.131797194, 0.0443750173, 0.148336798, 0.165178105, "
+    "0.127595246, 0.0770706311, 0.03803882, 0.0156742521, 0.00545882387, 0.00161928742, "
+    "0.000411273097, 8.97696227e-05, 1.68853694e-05, 2.74270269e-06",
+    "0.0, 0.129869342, 0.182268992, 0.141772941, 0.0557081178, -0.0165815372, -0.0476186462, "
+    "-0.0450402573, -0.0292498209, -0.0147320805, -0.00602300838, -0.00204462069, -0.000583951478, "
+    "-0.000141503362, -2.9261224e-05, -5.18515344e-06",
+    "0.112158015, 0.0771982893, 0.00154414936, -0.0572510958, -0.067243211, -0.0406023338, "
+    "-0.00843622163, 0.00964225084, 0.0128398351, 0.00901138131, 0.00458075013, 0.00183221907, "
+    "0.000597566541, 0.00016198559, 3.69258014e-05, 7.13391182e-06"};
+
+// One vector holds a coefficient for all 16 points, and one instruction looks 16 of them up.
+constexpr std::string_view kErfByTable =
+    "  $I sign = __builtin_bit_cast($I, x) & $sign_bit;\n"
+    "  $F a = __builtin_bit_cast($F, __builtin_bit_cast($I, x) ^ sign);\n"
+    "  a = a > $four ? $four : a;\n"
+    "  $F shifted = $madd(a, $per_step, $shift);\n"
+    "  $I k = __builtin_bit_cast($I, shifted);\n"
+    "  $F t = $madd(shifted - $shift, $minus_step, a);\n"
+    "  $F q = $look_up($table5, k);\n"
+    "  q = $madd(q, t, $look_up($table4, k));\n"
+    "  q = $madd(q, t, $look_up($table3, k));\n"
+    "  q = $madd(q, t, $look_up($table2, k));\n"
+    "  q = $madd(q, t, $look_up($table1, k));\n"
+    "  q = $madd(q, t, $look_up($table0, k) + t);\n"
+    "  return __builtin_bit_cast($F, __builtin_bit_cast($I, q) | sign);\n";
 
 // Turns y into n and p, for which exp(y) = 2^n * (1 + p).
 constexpr std::string_view kExpCore =
@@ -288,14 +327,16 @@ std::string multiply_add(Prelude& prelude, std::string_view element, int lanes) 
   return name;
 }
 
-bool define_polynomial(Prelude& prelude, Op op, std::string_view element, int lanes,
-                       const std::string& name) {
+namespace {
+
+// The statements of a function of x; empty if there is no text for `op`.
+std::string function_body(Prelude& prelude, Op op, std::string_view element, int lanes) {
   const FunctionText* found = nullptr;
   for (const FunctionText& entry : function_texts()) {
     if (entry.op == op) found = &entry;
   }
   const bool is_single = element == "f32";
-  if (found == nullptr || (found->is_single_only && !is_single)) return false;
+  if (found == nullptr || (found->is_single_only && !is_single)) return {};
   const Format& format = format_of(element);
   const std::string suffix = is_single ? "f" : "";
   const std::string type = prelude.type(element, lanes);
@@ -382,6 +423,29 @@ bool define_polynomial(Prelude& prelude, Op op, std::string_view element, int la
     fill_core("log_core", kLogCore);
     fill_core("log_end", kLogEnd);
   }
+  if (op == Op::erf && lanes == 16) {
+    const std::string look_up = "look_up_" + type;
+    if (prelude.is_new(look_up)) {
+      prelude.add(
+          fill_in("inline_ $F $N($F table, $I k) {\n"
+                  "#if defined(__clang__)\n"
+                  "  $F v;\n"
+                  "  for (int lane = 0; lane < 16; ++lane) v[lane] = table[k[lane] & 15];\n"
+                  "  return v;\n"
+                  "#else\n"
+                  "  return __builtin_shuffle(table, k);\n"
+                  "#endif\n"
+                  "}\n",
+                  {{"F", type}, {"I", integer}, {"N", look_up}}));
+    }
+    names.emplace_back("look_up", look_up);
+    names.emplace_back("per_step", constant("3.84615385"));
+    names.emplace_back("minus_step", constant("-0.26"));
+    for (std::size_t k = 0; k < kErfTable.size(); ++k) {
+      names.emplace_back("table" + std::to_string(k), type + "{" + std::string(kErfTable[k]) + "}");
+    }
+    return fill_in(kErfByTable, names);
+  }
   if (op == Op::log1p) names.emplace_back("log", float_function(prelude, Op::log, element, lanes));
   if (op == Op::sin || op == Op::cos) {
     const std::string magnitude =
@@ -405,9 +469,86 @@ bool define_polynomial(Prelude& prelude, Op op, std::string_view element, int la
     names.emplace_back("k2", constant("2.45479421e-5"));
     names.emplace_back("minus_half", constant("-0.5"));
   }
-  prelude.add("inline_ " + type + " " + name + "(" + type + " x) {\n" +
-              fill_in(found->text, names) + "}\n");
+  return fill_in(found->text, names);
+}
+
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+// `line` with `suffix` behind each of the variables.
+std::string with_suffix(std::string_view line, const std::set<std::string, std::less<>>& variables,
+                        char suffix) {
+  std::string result;
+  for (std::size_t at = 0; at < line.size();) {
+    if (!is_word(line[at])) {
+      result += line[at++];
+      continue;
+    }
+    // A number may have a point, and an exponent with a sign.
+    const bool is_number = std::isdigit(static_cast<unsigned char>(line[at])) != 0;
+    const bool is_hexadecimal = line.substr(at, 2) == "0x";
+    std::size_t end = at;
+    while (end < line.size() &&
+           (is_word(line[end]) || (is_number && line[end] == '.') ||
+            (is_number && !is_hexadecimal && (line[end] == '-' || line[end] == '+') &&
+             line[end - 1] == 'e'))) {
+      ++end;
+    }
+    const std::string_view word = line.substr(at, end - at);
+    result += word;
+    if (variables.contains(word)) result += suffix;
+    at = end;
+  }
+  return result;
+}
+
+}  // namespace
+
+bool define_polynomial(Prelude& prelude, Op op, std::string_view element, int lanes,
+                       const std::string& name) {
+  const std::string body = function_body(prelude, op, element, lanes);
+  if (body.empty()) return false;
+  const std::string type = prelude.type(element, lanes);
+  prelude.add("inline_ " + type + " " + name + "(" + type + " x) {\n" + body + "}\n");
   return true;
+}
+
+std::string define_side_by_side(Prelude& prelude, Op op, std::string_view element, int lanes,
+                                int copies) {
+  const std::string body = function_body(prelude, op, element, lanes);
+  if (body.empty() || body.find("  if (") != std::string::npos) return {};
+  const std::string type = prelude.type(element, lanes);
+  std::string name = std::string(to_string(op)) + std::to_string(copies) + "_" + type;
+  if (!prelude.is_new(name)) return name;
+  std::set<std::string, std::less<>> variables = {"x"};
+  std::string text;
+  for (std::size_t at = 0; at < body.size();) {
+    const std::size_t end = body.find('\n', at);
+    const std::string_view line = std::string_view(body).substr(at, end - at);
+    at = end + 1;
+    if (line.starts_with("  //")) {
+      text += std::string(line) + "\n";
+      continue;
+    }
+    for (const std::string& kind : {type, prelude.type(integer_of(element), lanes)}) {
+      const std::string start = "  " + kind + " ";
+      if (!line.starts_with(start)) continue;
+      const std::string_view rest = line.substr(start.size());
+      variables.emplace(rest.substr(0, rest.find(' ')));
+    }
+    constexpr std::string_view kReturn = "  return ";
+    const std::string statement = line.starts_with(kReturn)
+                                      ? "  x = " + std::string(line.substr(kReturn.size()))
+                                      : std::string(line);
+    for (int copy = 0; copy < copies; ++copy) {
+      text += with_suffix(statement, variables, static_cast<char>('a' + copy)) + "\n";
+    }
+  }
+  std::string parameters;
+  for (int copy = 0; copy < copies; ++copy) {
+    parameters += (copy == 0 ? "" : ", ") + type + "& x" + static_cast<char>('a' + copy);
+  }
+  prelude.add("inline_ void " + name + "(" + parameters + ") {\n" + text + "}\n");
+  return name;
 }
 
 }  // namespace assay::kernels

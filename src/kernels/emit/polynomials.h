@@ -16,6 +16,13 @@ namespace assay::kernels {
 bool define_polynomial(Prelude& prelude, Op op, std::string_view element, int lanes,
                        const std::string& name);
 
+/// Adds a function that computes `op` for several vectors at once, in place, line by line for all
+/// of them: a polynomial is a chain of instructions that wait for each other, and another chain
+/// fills the gaps. Returns its name, or nothing if there is no text that can be written in this
+/// way.
+std::string define_side_by_side(Prelude& prelude, Op op, std::string_view element, int lanes,
+                                int copies);
+
 /// The name of a function a * b + c, rounded once if the CPU can.
 std::string multiply_add(Prelude& prelude, std::string_view element, int lanes);
 

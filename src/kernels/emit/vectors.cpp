@@ -86,10 +86,11 @@ constexpr auto kVectorFunctions = std::to_array<VectorFunction>({
      "}\n"},
     // A tile of rows and columns, transposed: row k of `tile` has p[k], p[k + stride], ...
     {"load_tile",
-     "static void load_tile_$V($e* tile, const $e* p, long stride, long rows, long columns) {\n"
+     "static void load_tile_$V($e* tile, long pitch, const $e* p, long stride, long rows,\n"
+     "                          long columns) {\n"
      "  if (rows < $n || columns < $n) {\n"
      "    for (long c = 0; c < columns; ++c) {\n"
-     "      for (long r = 0; r < rows; ++r) tile[r * $n + c] = p[c * stride + r];\n"
+     "      for (long r = 0; r < rows; ++r) tile[r * pitch + c] = p[c * stride + r];\n"
      "    }\n"
      "    return;\n"
      "  }\n"
@@ -132,7 +133,7 @@ std::string transposition(const std::string& vector, int lanes) {
     }
   }
   for (int r = 0; r < lanes; ++r) {
-    text += "  *(" + vector + "_u*)(tile + " + std::to_string(r * lanes) + ") = " + name(step, r) +
+    text += "  *(" + vector + "_u*)(tile + " + std::to_string(r) + " * pitch) = " + name(step, r) +
             ";\n";
   }
   return text;
