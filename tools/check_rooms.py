@@ -47,7 +47,7 @@ PUBLIC_HEADERS = {
 MAY_INCLUDE_PYTHON = ["capture", "binding"]
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.MULTILINE)
-GETENV = re.compile(r"\b(secure_)?getenv\s*\(")
+GETENV = re.compile(r"(?<!os\.)\b(secure_)?getenv\s*\(")  # not Python's, which parsers mention
 OWN_VARIABLE = re.compile(r'\benvironment_variable\(\s*"((?:ASSAY|TORCH\w*?)_\w*)"')
 # | `src/graph/` | what it holds | base, observe, config |
 ROW = re.compile(r"^\| `(src|python)/(\w+)/`.*\|([^|]*)\|$", re.MULTILINE)

@@ -1,5 +1,6 @@
-/// \file Generated code alone: kernels written in the loop IR, compiled and timed. Prints the time of
-/// the compiler, and of one call with one thread, beside the time of a plain copy of the same bytes.
+/// \file Generated code alone: kernels written in the loop IR, compiled and timed. Prints the time
+/// of the compiler, and of one call with one thread, beside the time of a plain copy of the same
+/// bytes.
 ///
 ///     bench_emit [--show NAME]
 #include <algorithm>
@@ -115,16 +116,15 @@ ValueId chain(Writer& w, ValueId x) {
   for (int k = 0; k < 10; ++k) {
     x = w.op(Op::mul, {x, w.constant(1.01 + k)});
     x = w.op(Op::add, {x, w.constant(0.5)});
-    x = k % 3 == 0 ? w.op(Op::sigmoid, {x})
-                   : k % 3 == 1 ? w.op(Op::tanh, {x}) : w.op(Op::maximum, {x, w.constant(0)});
+    x = k % 3 == 0   ? w.op(Op::sigmoid, {x})
+        : k % 3 == 1 ? w.op(Op::tanh, {x})
+                     : w.op(Op::maximum, {x, w.constant(0)});
   }
   return x;
 }
 
 ValueId silu(Writer& w, ValueId x) { return w.op(Op::mul, {x, w.op(Op::sigmoid, {x})}); }
-ValueId logexp(Writer& w, ValueId x) {
-  return w.op(Op::log1p, {w.op(Op::exp, {x})});
-}
+ValueId logexp(Writer& w, ValueId x) { return w.op(Op::log1p, {w.op(Op::exp, {x})}); }
 ValueId sincos(Writer& w, ValueId x) {
   return w.op(Op::add, {w.op(Op::sin, {x}), w.op(Op::cos, {x})});
 }
@@ -166,8 +166,7 @@ LoopProgram layer_norm(std::int64_t rows, std::int64_t cols) {
   const ValueId scale = w.op(Op::rsqrt, {w.op(Op::add, {variance, w.constant(1e-5)})});
   w.pass({cols});
   const ValueId n = w.op(Op::mul, {w.op(Op::sub, {w.load(row, {0, 1}), mean}), scale});
-  w.store(y, {cols, 1},
-          w.op(Op::add, {w.op(Op::mul, {n, w.load(g, {0, 1})}), w.load(b, {0, 1})}));
+  w.store(y, {cols, 1}, w.op(Op::add, {w.op(Op::mul, {n, w.load(g, {0, 1})}), w.load(b, {0, 1})}));
   LoopProgram program = w.finish({rows}, Kernel::Vectorize::inner);
   program.buffers[row].kind = Buffer::Kind::scratch;
   return program;
@@ -242,8 +241,8 @@ void run(const LoopProgram& program, const std::string& show) {
   std::normal_distribution<float> normal;
   double bytes = 0;
   for (const Buffer& buffer : program.buffers) {
-    const auto words = static_cast<std::size_t>(buffer.elements) *
-                       c10::elementSize(buffer.dtype) / sizeof(float);
+    const auto words =
+        static_cast<std::size_t>(buffer.elements) * c10::elementSize(buffer.dtype) / sizeof(float);
     std::vector<float>& block = memory.emplace_back(words);
     for (float& value : block) value = normal(random);
     if (buffer.kind != Buffer::Kind::scratch) bytes += 4.0 * static_cast<double>(words);

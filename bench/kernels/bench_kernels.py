@@ -7,7 +7,6 @@ takes, after another kernel was compiled, so that starting up is not in it.
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import subprocess

@@ -134,7 +134,7 @@ def _check(
         torch.set_rng_state(state)
         found = _run(function, _copies(arguments, cast), has_backward)
         # A backward half may reuse the memory of what forward saved for it.
-        return found if stage == "after_dynamo" else accuracy.run_of(found.output, [])
+        return found if stage == "after_dynamo" else accuracy.Run(found.output)
 
     interpreter = torch.fx.Interpreter(eager).run
     try:
@@ -175,15 +175,16 @@ def _run(function: Callable[..., Any], inputs: list[Any], has_backward: bool) ->
 
     from assay.stock import accuracy
 
+    names = [str(position) for position in range(len(inputs))]
+    named = accuracy.Inputs(names, inputs)
     output = function(*inputs)
-    gradients: list[Any] = []
+    gradients = {}
     if has_backward and torch.is_grad_enabled() and requires_bwd_pass(output):
         reduce_to_scalar_loss(output).backward()
-        gradients = [
-            value.grad if isinstance(value, torch.Tensor) and value.is_leaf else None
-            for value in inputs
-        ]
-    return accuracy.run_of([_detached(output), gradients], [_detached(value) for value in inputs])
+        leaves = {name: value for name, value in named.tensors.items() if value.is_leaf}
+        gradients = {name: value.grad for name, value in leaves.items()}
+    left = {name: value.detach() for name, value in named.tensors.items()}
+    return accuracy.Run(_detached(output), gradient=gradients, input=left, changed=named.changed())
 
 
 def _detached(value: Any) -> Any:

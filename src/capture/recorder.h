@@ -5,7 +5,8 @@
 ///
 /// One recorder per thread (driver.cpp). The operations are implemented by theme:
 /// recorder.cpp (life of a segment, tracking), record_attributes.cpp, record_contents.cpp,
-/// record_containers.cpp, record_building.cpp, record_calls.cpp, record_tensors.cpp, and the models of builtins in models/.
+/// record_containers.cpp, record_building.cpp, record_calls.cpp, record_tensors.cpp, and the models
+/// of builtins in models/.
 #pragma once
 
 #include <functional>

@@ -309,7 +309,8 @@ int parse_and_run(int argc, char** argv, Options& options) {
       const std::string found = app.remaining().front();
       throw UserError(
           (found.starts_with('-') ? "unknown option '" : "unknown command '") + found + "'",
-          "the commands are: run, diagnose, reduce, analyze, bundle, report, show, rerun, coverage, "
+          "the commands are: run, diagnose, reduce, analyze, bundle, report, show, rerun, "
+          "coverage, "
           "cache, backends, config, decompositions, logs, passes");
     }
     app.exit(error);

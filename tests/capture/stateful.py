@@ -4,6 +4,7 @@ test_changing_state.py loads this module twice, as two worlds, makes the same ra
 both, and compares the program run eagerly in one with the compiled one in the other.
 """
 
+# mypy: disable-error-code="no-untyped-def, no-untyped-call"
 from __future__ import annotations
 
 import dataclasses

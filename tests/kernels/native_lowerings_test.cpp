@@ -28,8 +28,7 @@ std::vector<aten::Value> values_of(const Inputs& inputs) {
   return values;
 }
 
-class NativeLowerings
-    : public testing::TestWithParam<std::tuple<at::ScalarType, SampleLayout>> {};
+class NativeLowerings : public testing::TestWithParam<std::tuple<at::ScalarType, SampleLayout>> {};
 
 TEST_P(NativeLowerings, MatchATen) {
   const auto [dtype, layout] = GetParam();

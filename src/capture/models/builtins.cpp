@@ -144,8 +144,8 @@ bool converts_in_python(Recorder& recorder, PyObject* conversion, PyObject* obje
 PyObject* to_value(Recorder& recorder, Activation& a, const Call& call) {
   if (call.count >= 1 && is_tensor(call.args[0])) {
     const Ref name = Ref::steal(PyObject_GetAttrString(call.callable, "__name__"));
-    return recorder.call_plainly(
-        a, call, "the value of a tensor is read (" + to_string(name.get()) + "())");
+    return recorder.call_plainly(a, call,
+                                 "the value of a tensor is read (" + to_string(name.get()) + "())");
   }
   bool is_value = true;
   for (std::size_t i = 0; i < call.count; ++i) is_value = is_value && is_scalar(call.args[i]);

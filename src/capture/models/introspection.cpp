@@ -161,8 +161,8 @@ PyObject* abc_subclasscheck(Recorder& recorder, Activation& a, const Call& call)
   if (call.count != 2 || !PyType_Check(call.args[0]) || !PyType_Check(call.args[1])) {
     return recorder.call_plainly(a, call, "issubclass() of an unknown object");
   }
-  const int answer = recorder.is_subclass(reinterpret_cast<PyTypeObject*>(call.args[1]),
-                                          call.args[0], true);
+  const int answer =
+      recorder.is_subclass(reinterpret_cast<PyTypeObject*>(call.args[1]), call.args[0], true);
   return answer < 0 ? nullptr : truth(answer == 1);
 }
 

@@ -24,9 +24,8 @@ bool has_only(const Call& call, std::initializer_list<const char*> names) {
   const std::size_t positional = call.positional();
   for (std::size_t i = positional; i < call.count; ++i) {
     PyObject* key = PyTuple_GET_ITEM(call.names, static_cast<Py_ssize_t>(i - positional));
-    const bool is_one = std::ranges::any_of(names, [&](const char* name) {
-      return PyUnicode_CompareWithASCIIString(key, name) == 0;
-    });
+    const bool is_one = std::ranges::any_of(
+        names, [&](const char* name) { return PyUnicode_CompareWithASCIIString(key, name) == 0; });
     if (!is_one) return false;
   }
   return true;

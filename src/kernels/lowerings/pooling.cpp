@@ -149,8 +149,7 @@ Refusal max_pool(Call& call) {
   const Value first = body.reduce_position(Op::reduce_argmax, x, position);
   // Of NaNs the last counts.
   const Value none = body.constant(-1, ScalarType::Long);
-  const Value last_nan =
-      body.reduce(Op::reduce_max, where(apply(Op::isnan, x), position, none));
+  const Value last_nan = body.reduce(Op::reduce_max, where(apply(Op::isnan, x), position, none));
   body.begin_pass();
   body.store(call.result(0), largest);
   body.store(call.result(1),

@@ -21,9 +21,9 @@ Neighbors neighbors(Body& body, std::size_t loop, std::int64_t size, std::int64_
                     std::int64_t wanted, bool align_corners, std::optional<c10::Scalar> factor,
                     ScalarType dtype) {
   const auto divided = [&](double x, double y) {
-    return dtype == ScalarType::Float ? static_cast<double>(static_cast<float>(x) /
-                                                            static_cast<float>(y))
-                                      : x / y;
+    return dtype == ScalarType::Float
+               ? static_cast<double>(static_cast<float>(x) / static_cast<float>(y))
+               : x / y;
   };
   double scale = 0;
   if (align_corners) {
@@ -58,9 +58,9 @@ Refusal linear_upsampling(Call& call) {
   std::array<Neighbors, rank> found;
   for (std::size_t i = 0; i < rank; ++i) {
     const std::size_t dimension = batch + i;
-    found[i] = neighbors(body, dimension, input.sizes[dimension], input.strides[dimension],
-                         call.result_sizes()[dimension], call.flag(2), call.optional_number(3 + i),
-                         dtype);
+    found[i] =
+        neighbors(body, dimension, input.sizes[dimension], input.strides[dimension],
+                  call.result_sizes()[dimension], call.flag(2), call.optional_number(3 + i), dtype);
   }
   Index plain{input.offset, {}};
   for (std::size_t i = 0; i < batch; ++i) plain.coefficients.push_back(input.strides[i]);
