@@ -38,24 +38,22 @@ def assay(
     ``options`` are those of the backend, as ``assay backends --json`` lists them; ``mode`` is
     accepted and has no effect. A graph that cannot be traced runs eagerly, with a warning.
     """
-    handle = _handle(gm, example_inputs, options or {})
-    inputs = [_concrete(value) for value in example_inputs]
-    if not any(value is _UNKNOWN for value in inputs):
-        handle.prepare(*inputs)  # now: Dynamo reports what fails here as the backend's failure
-    handle.raise_as(gm)
-    return _Compiled(handle)
-
-
-def _handle(
-    gm: torch.fx.GraphModule, example_inputs: Sequence[Any], options: dict[str, Any]
-) -> _C.CompiledFunction:
     name = type(gm).__name__
+    inputs = [_concrete(value) for value in example_inputs]
+
+    def prepared(handle: _C.CompiledFunction) -> _C.CompiledFunction:
+        if not any(value is _UNKNOWN for value in inputs):
+            handle.prepare(*inputs)  # now: Dynamo reports what fails here as the backend's failure
+        return handle
+
     try:
         graph = from_graph_module(gm, example_inputs)._graph
-        return _C.CompiledFunction(graph, BACKEND, options, name, True, None)
+        handle = prepared(_C.CompiledFunction(graph, BACKEND, options or {}, name, True, None))
     except UserError:
         # It makes calls that only Python can make. Then the operators that they call are recorded.
-        return aot.recorded(_closing_transforms(gm), BACKEND, options, name)
+        handle = prepared(aot.recorded(_closing_transforms(gm), BACKEND, options or {}, name))
+    handle.raise_as(gm)
+    return _Compiled(handle)
 
 
 def _closing_transforms(gm: torch.fx.GraphModule) -> Callable[..., Any]:

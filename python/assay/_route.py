@@ -16,7 +16,6 @@ from typing import Any
 import torch
 
 import assay
-from assay import _C
 from assay._after_import import after_import
 from assay._route_config import RoutedConfig
 
@@ -45,10 +44,7 @@ def compile(
     disable: bool = False,
 ) -> Any:
     """``torch.compile``, by Assay."""
-    if backend == "inductor" and "inductor" not in assay.list_backends():
-        _note_inductor()
-        backend = None
-    if backend is None:
+    if backend in (None, "inductor"):
         options = None  # they are Inductor's
     return assay.compile(
         model,
@@ -59,13 +55,6 @@ def compile(
         options=options,
         disable=disable,
     )
-
-
-@functools.cache
-def _note_inductor() -> None:
-    from assay._compile import default_backend
-
-    _C.log_warning(f"backend 'inductor' is '{default_backend()}' here")
 
 
 def _compile_in_place(self: torch.nn.Module, *args: Any, **kwargs: Any) -> None:

@@ -66,6 +66,12 @@ bool has_forward(const Statement& definition) {
          });
 }
 
+// A class that the text behind uses without defining it again: a subgraph of the graph there.
+bool is_used_behind(const std::string& name, std::string_view behind) {
+  return behind.find(name + "(") != std::string_view::npos &&
+         behind.find("class " + name) == std::string_view::npos;
+}
+
 }  // namespace
 
 Recovered parse_what_can_be_read(Source& source) {
@@ -98,19 +104,22 @@ Recovered parse_what_can_be_read(Source& source) {
 
 std::vector<Module> split_programs(Module& module, const Source& source) {
   std::vector<std::size_t> begins = {0};
-  bool has_graph = false;
+  std::vector<std::string> graphs;  // of the program so far
   for (std::size_t i = 0; i < module.statements.size(); ++i) {
     const Statement& statement = module.statements[i];
     const std::string_view text =
         std::string_view(source.text).substr(statement.offset, statement.end - statement.offset);
-    if (statement.kind == Statement::Kind::import && text == "import torch" && has_graph) {
+    const std::string_view behind = std::string_view(source.text).substr(statement.end);
+    if (statement.kind == Statement::Kind::import && text == "import torch" && !graphs.empty() &&
+        std::ranges::none_of(graphs,
+                             [&](const auto& name) { return is_used_behind(name, behind); })) {
       begins.push_back(i);
-      has_graph = false;
+      graphs.clear();
     }
-    has_graph = has_graph || has_forward(statement);
+    if (has_forward(statement)) graphs.push_back(std::string(statement.name));
   }
   // What follows the last graph belongs to nothing.
-  if (begins.size() > 1 && !has_graph) begins.pop_back();
+  if (begins.size() > 1 && graphs.empty()) begins.pop_back();
   std::vector<Module> programs;
   for (std::size_t i = 0; i < begins.size(); ++i) {
     const std::size_t end = i + 1 < begins.size() ? begins[i + 1] : module.statements.size();

@@ -22,7 +22,8 @@ struct Recovered {
 /// noted, unless it defines a class or the inputs. Throws `UserError` if nothing else is left.
 Recovered parse_what_can_be_read(graph::python::Source& source);
 
-/// The statements of each program: a new one begins where torch is imported again after a graph.
+/// The statements of each program: a new one begins where torch is imported again after a graph
+/// that nothing behind uses.
 /// Moves the statements of `module`, which must outlive the parts: the trees stay in it.
 std::vector<graph::python::Module> split_programs(graph::python::Module& module,
                                                   const graph::python::Source& source);

@@ -109,8 +109,13 @@ def test_keyboard_interrupt_in_a_loop() -> None:
             if count == 100:
                 signal.raise_signal(signal.SIGINT)
 
-    with all_frames(), pytest.raises(KeyboardInterrupt) as caught:
-        spin()
+    # A shell's background job starts with the signal ignored.
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with all_frames(), pytest.raises(KeyboardInterrupt) as caught:
+            spin()
+    finally:
+        signal.signal(signal.SIGINT, previous)
     assert caught.traceback[-1].name == "spin"
 
 

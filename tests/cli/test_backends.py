@@ -30,6 +30,7 @@ WORKING = [
     "aot_eager_decomp_partition_with_mode",
     "aot_eager_decomp_partition_crossref",
 ]
+COMPILERS = ["native", "inductor"]
 FAULTY = [
     "relu_compile_error_TESTING_ONLY",
     "relu_runtime_error_TESTING_ONLY",
@@ -46,7 +47,7 @@ def eager_gradients() -> dict[str, Any]:
 
 def test_backends_are_listed() -> None:
     entries = {entry["name"]: entry for entry in assay("backends", "--json").json()}
-    assert [*entries] == WORKING + FAULTY
+    assert [*entries] == WORKING + COMPILERS + FAULTY
     assert all(entries[name]["tags"] == ["debug"] for name in WORKING)
     assert all(entries[name]["tags"] == ["testing"] for name in FAULTY)
     text = assay("backends").out

@@ -107,7 +107,10 @@ def test_programs_beyond_plain_operators() -> None:
         torch._dynamo.graph_break()
         return y.relu() if y.sum() > 0 else -y
 
-    for program in (mutates, in_regions, breaks):
+    def maps(x: torch.Tensor) -> Any:
+        return torch.func.vmap(lambda row: row.sin().sum())(x)
+
+    for program in (mutates, in_regions, breaks, maps):
         eager, own = torch.randn(2, 3), None
         own = eager.clone()
         assert_close(compiled(program)(own), program(eager))
@@ -128,12 +131,11 @@ class Tripled(torch.autograd.Function):
     ("program", "reason"),
     [
         (lambda x: Tripled.apply(x) + 1, "custom autograd function"),
-        (lambda x: torch.func.vmap(lambda row: row.sin().sum())(x), "torch.func transform"),
         (lambda x: torch.func.grad(lambda y: y.sin().sum())(x), "requires_grad_()"),
         (lambda x: (x * 1j).abs(), "complex tensor"),
         (lambda x: torch.cond(x.sum() > 0, torch.sin, torch.cos, (x,)), "reads the value"),
     ],
-    ids=["autograd.Function", "vmap", "grad", "complex", "cond"],
+    ids=["autograd.Function", "grad", "complex", "cond"],
 )
 def test_what_cannot_be_traced_runs_eagerly_with_a_warning(
     program: Any, reason: str, capfd: pytest.CaptureFixture[str]

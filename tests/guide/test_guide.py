@@ -37,7 +37,6 @@ def test_a_tensor_as_key_of_a_dict_is_a_break(tmp_path: Path) -> None:
 def test_an_operator_that_only_inductor_rejected_runs_as_in_eager(tmp_path: Path) -> None:
     done = run("backend_error", tmp_path)
     assert done.returncode == 0, done.stderr
-    assert done.stderr.count("backend 'inductor' is 'aot_eager' here") == 1
 
 
 def test_toy_compiler_fails_with_the_script_alone_in_the_traceback(tmp_path: Path) -> None:

@@ -38,6 +38,14 @@ EXPECTED = EXPECTED_WITH_AUTOGRAD | {
     "unique_consecutive": _SIZE,
     "nonzero": _SIZE,
     "argwhere": _SIZE,
+    "nn.functional.instance_norm": Expected(
+        "aliased write", "updates its running statistics through a copy, which is decomposed"
+    ),
+}
+# Gradients whose rounding in between is coarser than eager's: checked without them.
+COARSE_GRADIENTS = {
+    ("nn.functional.binary_cross_entropy", torch.bfloat16),
+    ("xlogy", torch.float16),
 }
 # What they return is whatever was in memory.
 UNINITIALIZED = ("empty", "empty_strided", "empty_permuted", "empty_like", "new_empty")
@@ -74,7 +82,11 @@ def test_first_sample_of_other_dtypes(name: str) -> None:
         op: Any = operators(dtype).get(name)
         if op is None:
             continue
-        differentiable = dtype.is_floating_point and dtype in op.supported_backward_dtypes("cpu")
+        differentiable = (
+            dtype.is_floating_point
+            and dtype in op.supported_backward_dtypes("cpu")
+            and (name, dtype) not in COARSE_GRADIENTS
+        )
         try:
             check(first_sample(op, dtype, requires_grad=differentiable), name)
         except BaseException as error:

@@ -21,10 +21,12 @@ assay.set_logs(sys.argv[1])
 def program(x):
     return torch.sin(x) * torch.sin(x)  # the two calls are the same, which is work for a pass
 
-for backend in ["aot_eager", "invoke_subgraph", "pre_dispatch_eager"]:
+for backend in ["aot_eager", "invoke_subgraph", "pre_dispatch_eager", "native"]:
     step = assay.aot.compile(program, backend=backend)
     for rows in [2, 3]:
         step(torch.ones(rows, 4, requires_grad=True)).sum().backward()
+
+assay.aot.compile(lambda x: x.sort()[0], backend="native")(torch.ones(3))  # has a hint
 
 def broken(x, log):
     y = x + 1

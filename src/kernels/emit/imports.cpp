@@ -64,7 +64,7 @@ const auto& imported_functions() {
       binary_row(Op::atan2, "atan2", "_u10", std::atan2, std::atan2),
       binary_row(Op::hypot, "hypot", "_u05", std::hypot, std::hypot),
       binary_row(Op::nextafter, "nextafter", "", std::nextafter, std::nextafter),
-      binary_row(Op::fmod, "fmod", "", std::fmod, std::fmod),
+      binary_row(Op::fmod, "fmod", "-", std::fmod, std::fmod),
   });
   return table;
 }
