@@ -7,9 +7,11 @@ or returns memory of an argument without being known as a view.
 from __future__ import annotations
 
 import pytest
+import torch
 
 import assay
-from autograd.test_op_db import EXPECTED, OPERATORS, Sample
+from autograd.test_op_db import EXPECTED, OPERATORS
+from conformance.op_programs import first_sample
 
 pytestmark = pytest.mark.slow
 
@@ -17,7 +19,7 @@ pytestmark = pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", OPERATORS)
 def test_operators_do_what_their_records_say(name: str) -> None:
-    sample = Sample(OPERATORS[name])
+    sample = first_sample(OPERATORS[name], torch.float32, requires_grad=True)
     compiled = assay.aot.compile(sample.call, backend="eager_debug")
     try:
         compiled(*sample.make())
