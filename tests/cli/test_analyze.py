@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
+
 from support.command import FIXTURES, assay, graph_file
 
 BODY = "a = torch.sin(x)\nb = torch.relu(a)\nc = torch.cos(b)\nd = torch.relu(c)\nreturn (d,)"
@@ -41,12 +43,14 @@ def test_a_crash_is_said(tmp_path: Path) -> None:
     assert "SIGSEGV" in result.out
 
 
-def test_the_backend_that_the_file_names() -> None:
-    """The file names inductor, which is the native backend in Assay's own stack."""
-    launcher = next(FIXTURES.glob("*/dynamo_launcher.py"))
+def test_the_backend_that_the_file_names(tmp_path: Path) -> None:
+    launcher = next(FIXTURES.glob("*/dynamo_launcher.py"), None)
+    if launcher is None:
+        pytest.skip("no checked-in file names a backend")
     result = assay("analyze", launcher)
-    assert result.code == 0, result.err
-    assert "every call on its own matches eager" in result.out
+    assert result.code == 2
+    assert "the file names stock PyTorch's backend 'inductor'" in result.err
+    assert "--stack torch" in result.err
 
 
 def test_a_bundle_needs_nothing_beside_it(tmp_path: Path) -> None:
