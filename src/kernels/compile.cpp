@@ -20,6 +20,7 @@
 #include "kernels/split_reductions.h"
 #include "kernels/step_pipeline.h"
 #include "kernels/toolchain.h"
+#include "kernels/unroll_joins.h"
 #include "kernels/verify.h"
 #include "observe/observe.h"
 
@@ -51,6 +52,9 @@ void fuse_and_schedule(StepPipeline& pipeline, LoopProgram& program) {
   // First: a producer that moves into its consumer leaves fewer kernels to merge, and views
   // (transposes, slices, broadcasts) are seen through only here.
   pipeline.run("inline_producers", program, &inline_producers);
+
+  // After that, so that a joined tensor has few readers and each of them is cut once.
+  pipeline.run("unroll_joins", program, &unroll_joins);
 
   // Before merging, which must not tie what follows to a reduction that has too few results to
   // keep the machine busy.
