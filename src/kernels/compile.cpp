@@ -5,6 +5,7 @@
 #include "aten/facts.h"
 #include "aten/runner.h"
 #include "graph/print.h"
+#include "kernels/channels_last.h"
 #include "kernels/compiled_program.h"
 #include "kernels/emit.h"
 #include "kernels/inline_producers.h"
@@ -33,18 +34,28 @@ const graph::RegisterPass registered_lower({.name = "lower_to_loops",
                                             .description = "operators become loops",
                                             .is_required = true});
 
-LoopProgram lowered(StepPipeline& pipeline, const CompileRequest& request) {
+// What a training step saves for its backward must be in the order that the backward was made for.
+std::shared_ptr<const graph::Graph> with_best_layouts(const CompileRequest& request,
+                                                      const graph::PassOptions& options) {
+  if (request.role != Role::inference || !gains_by_channels_last(*request.graph)) {
+    return request.graph;
+  }
+  std::shared_ptr<graph::Graph> copy = request.graph->clone();
+  graph::Pipeline(options).run("channels_last", *copy);
+  return copy;
+}
+
+LoopProgram lowered(StepPipeline& pipeline, const std::shared_ptr<const graph::Graph>& graph) {
   return pipeline.make(
       "lower_to_loops",
       [&](StepContext& context) {
-        LoopProgram program = lower(request.graph);
+        LoopProgram program = lower(graph);
         for (Step& step : program.steps) {
           if (auto* kernel = std::get_if<Kernel>(&step)) context.applied(*kernel);
         }
         return program;
       },
-      [](const LoopProgram& program) { verify(program); },
-      static_cast<std::int64_t>(request.graph->size()),
+      [](const LoopProgram& program) { verify(program); }, static_cast<std::int64_t>(graph->size()),
       [](const LoopProgram& program) { return print(program); });
 }
 
@@ -145,8 +156,9 @@ std::shared_ptr<const CompiledGraph> compile(const CompileRequest& request,
   // Without a compiler there are no kernels; toolchain() has warned.
   if (!options.interpret && toolchain() == nullptr) return aten::run_with_aten(request);
 
-  StepPipeline pipeline(aten::pass_options());
-  LoopProgram program = lowered(pipeline, request);
+  const graph::PassOptions pass_options = aten::pass_options();
+  StepPipeline pipeline(pass_options);
+  LoopProgram program = lowered(pipeline, with_best_layouts(request, pass_options));
   program.name = to_string(request.role);
   if (!has_kernels(program)) return aten::run_with_aten(request);
   observe::artifact(observe::Artifact::post_grad_graphs,

@@ -454,6 +454,11 @@ class Lowerer {
 
 }  // namespace
 
+bool has_lowering(const Node& node) {
+  return node.op() == graph::Op::call_function &&
+         lowerings_by_target().contains(node.target().id());
+}
+
 LoopProgram lower(std::shared_ptr<const graph::Graph> half) {
   return Lowerer(std::move(half)).run();
 }

@@ -28,6 +28,9 @@ struct Lowering {
 /// Every lowering, sorted by operator; `assay coverage` lists it.
 std::span<const Lowering> lowerings();
 
+/// Whether there is a row for the node's operator; it may still refuse a call.
+bool has_lowering(const graph::Node& node);
+
 /// The loop program of a half graph. It shares the graph, whose nodes its steps mention.
 LoopProgram lower(std::shared_ptr<const graph::Graph> half);
 
