@@ -72,6 +72,7 @@ def measure(name: str, mode: str, ways: list[str]) -> dict[str, float]:
     found: dict[str, float] = {}
     programs: dict[str, Any] = {}
     for way in ["stock capture", "assay capture", *ways]:
+        assay.config.cache_dir = f"{os.environ['ASSAY_CACHE_DIR']}/{way}"  # nobody's but its own
         made = makers[way]()
         # Two calls: capture runs the first one eagerly and may compile at the second.
         calls = [_seconds(lambda made=made: _step(made, inputs, mode)) for _ in range(2)]

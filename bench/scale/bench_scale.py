@@ -1,7 +1,8 @@
 """Compile time and memory as graphs grow: 100, 1,000 and 10,000 nodes, each in its own process.
 
 The program mixes pointwise calls, reductions over rows, views and a matrix product now and then, as
-models do. It is compiled from its text, with an empty kernel cache: parsing, autograd, kernels.
+models do; numbers differ from place to place, so that no two kernels are the same. It is compiled
+from its text, with an empty kernel cache: parsing, autograd, kernels.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ def text(nodes: int) -> str:
         kind = i % 10
         call = {
             0: f"torch.sin({value})",
-            1: f"{value} * 0.5",
+            1: f"{value} * {0.5 + i / 1e6}",
             2: f"torch.relu({value})",
             3: f"{value} + x",
             4: f"{value}.mean(-1, keepdim = True)",
             5: f"v{i - 2} - {value}",
             6: f"{value}.transpose(0, 1)",
             7: f"torch.tanh({value})",
-            8: f"{value} @ weight" if i % 50 == 8 else f"{value} + 0.25",
+            8: f"{value} @ weight" if i % 50 == 8 else f"{value} + {i / 1e5}",
             9: f"torch.sigmoid({value})",
         }[kind]
         lines.append(f"        v{i} = {call}")

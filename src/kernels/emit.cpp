@@ -6,6 +6,7 @@
 
 #include "kernels/emit/kernel_emitter.h"
 #include "kernels/emit/prelude.h"
+#include "kernels/emit/same_kernels.h"
 
 namespace assay::kernels {
 
@@ -33,12 +34,20 @@ EmittedProgram emit(const LoopProgram& program, const Target& target) {
   Prelude prelude;
   std::string kernels;
   std::set<std::string> symbols;
-  for (const Step& step : program.steps) {
-    const Kernel* kernel = std::get_if<Kernel>(&step);
-    if (kernel == nullptr) continue;
-    KernelEmitter emitter(*kernel, program, target, prelude, kernel_symbol(kernel->name, symbols));
+  for (const SameKernels& same : same_kernels(program)) {
+    const SameKernels::Member& first = same.members.front();
+    KernelEmitter emitter(same, program, target, prelude,
+                          kernel_symbol(first.kernel->name, symbols));
     kernels += '\n';
-    result.kernels.push_back(emitter.emit(kernels));
+    const EmittedKernel made = emitter.emit(kernels);
+    for (const SameKernels::Member& member : same.members) {
+      result.kernels.resize(std::max(result.kernels.size(), member.number + 1));
+      EmittedKernel& kernel = result.kernels[member.number] = made;
+      for (BufferId& buffer : kernel.buffers) {
+        const auto place = std::ranges::find(first.buffers, buffer) - first.buffers.begin();
+        buffer = member.buffers[static_cast<std::size_t>(place)];
+      }
+    }
   }
   result.code = prelude.text() + kernels;
   return result;

@@ -59,3 +59,12 @@ def test_perf_hints(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["ir_pre_fusion", "ir_post_fusion"])
 def test_loops(tmp_path: Path, name: str) -> None:
     assert f"[__{name}]" in log(tmp_path, name)
+
+
+def test_kernels_that_do_the_same_are_written_once(tmp_path: Path) -> None:
+    body = "\n".join(f"v{i} = torch.sin({'x' if i == 0 else f'v{i - 1}'}) @ x" for i in range(4))
+    graph = graph_file(tmp_path, f"{body}\nreturn (v3,)", inputs='x: "f32[16, 16][16, 1]cpu"')
+    result = assay("run", graph, "--backend", "native", env={"TORCH_LOGS": "output_code"})
+    assert result.code == 0, result.err
+    assert result.err.count('extern "C" int ') == 1
+    assert result.err.count("the same: ") == 3

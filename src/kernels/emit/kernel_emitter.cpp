@@ -30,18 +30,19 @@ bool is_half(c10::ScalarType dtype) {
 
 }  // namespace
 
-KernelEmitter::KernelEmitter(const Kernel& kernel, const LoopProgram& program, const Target& target,
-                             Prelude& prelude, std::string symbol)
-    : kernel_(kernel),
+KernelEmitter::KernelEmitter(const SameKernels& same, const LoopProgram& program,
+                             const Target& target, Prelude& prelude, std::string symbol)
+    : same_(same),
+      kernel_(*same.members.front().kernel),
       program_(program),
       prelude_(prelude),
       symbol_(std::move(symbol)),
-      analysis_(analyze(kernel, program, target)),
+      analysis_(analyze(kernel_, program, target)),
       values_(analysis_.values.size()),
       pointers_(program.buffers.size()),
       check_number_(analysis_.values.size()) {
   std::size_t first = 0;
-  for (const Pass& pass : kernel.passes) {
+  for (const Pass& pass : kernel_.passes) {
     first_value_.push_back(first);
     first += pass.body.size();
   }
@@ -344,6 +345,11 @@ void KernelEmitter::emit_comment() {
       std::ranges::replace(text, '\\', '/');
       code_ += "  " + frame.file + ":" + std::to_string(frame.line) + "  " + text;
     }
+    code_ += '\n';
+  }
+  for (const SameKernels::Member& member : std::span(same_.members).subspan(1)) {
+    code_ += "//   the same:";
+    for (const graph::Node* node : member.kernel->nodes) code_ += " " + node->name();
     code_ += '\n';
   }
 }

@@ -10,13 +10,15 @@
 #include "kernels/emit.h"
 #include "kernels/emit/analysis.h"
 #include "kernels/emit/prelude.h"
+#include "kernels/emit/same_kernels.h"
 #include "kernels/ir.h"
 
 namespace assay::kernels {
 
 class KernelEmitter {
  public:
-  KernelEmitter(const Kernel& kernel, const LoopProgram& program, const Target& target,
+  /// Writes the first of some kernels that are the same, for all of them.
+  KernelEmitter(const SameKernels& same, const LoopProgram& program, const Target& target,
                 Prelude& prelude, std::string symbol);
 
   /// Appends the kernel's text to `code`.
@@ -139,6 +141,7 @@ class KernelEmitter {
   }
   void emit_comment();
 
+  const SameKernels& same_;
   const Kernel& kernel_;
   const LoopProgram& program_;
   Prelude& prelude_;
