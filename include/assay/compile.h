@@ -54,7 +54,7 @@ namespace assay {
 
 struct CompileOptions {
   /// What compiles the graph; `assay backends` lists the names.
-  std::string backend = "aot_eager";
+  std::string backend = kDefaultBackend;
   /// Run eagerly, with a warning, what cannot be a graph; otherwise that is a `TraceError`.
   bool fallback = false;
   /// After this many graphs further calls run eagerly, with one warning. By default the setting

@@ -92,6 +92,9 @@ using BackendSender =
 
 struct CompileRequest;
 
+/// What compiles where no backend is named.
+inline constexpr const char* kDefaultBackend = "native";
+
 using Compiler = std::function<std::shared_ptr<const CompiledGraph>(const CompileRequest&)>;
 
 /// Puts something around a compiler: faults, the debug wrapper, timing.

@@ -44,7 +44,7 @@ _C.capture_skip_files(_skipped_files())
 
 def default_backend() -> str:
     """The backend of a plain ``assay.compile(fn)``."""
-    return "aot_eager"
+    return _C.DEFAULT_BACKEND
 
 
 def _call(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:

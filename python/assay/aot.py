@@ -94,7 +94,7 @@ class Compiled(_C.FastCall):
 def compile(
     program: Callable[..., Any] | str,
     *,
-    backend: str | Callable[..., Any] = "aot_eager",
+    backend: str | Callable[..., Any] = _C.DEFAULT_BACKEND,
     fallback: bool = False,
     cache_size_limit: int | None = None,
     options: dict[str, bool | int | float | str] | None = None,

@@ -119,6 +119,7 @@ void add_aot(py::module_& module) {
              py::arg("decompose"));
   module.def("partition_text", &partition_text, py::arg("joint"), py::arg("forward_outputs"),
              py::arg("partitioner"));
+  module.attr("DEFAULT_BACKEND") = kDefaultBackend;
   module.def("check_backend", [](const py::object& backend) { backend_from(backend); });
   module.def("list_backends", [] {
     py::list names;

@@ -25,7 +25,7 @@ std::string choose_backend(const std::string& wanted, const repro::ReproFile& fi
   if (stack == "python") return wanted;
   const bool is_stock = stack == "torch";
   std::string backend = wanted.empty() ? file.backend : wanted;
-  if (backend.empty()) backend = is_stock ? "inductor" : "aot_eager";
+  if (backend.empty()) backend = is_stock ? "inductor" : kDefaultBackend;
   if (is_stock) return backend;
   // Ours of that name is another compiler: what fails in stock's would be said to pass.
   const bool is_ours =
@@ -34,7 +34,7 @@ std::string choose_backend(const std::string& wanted, const repro::ReproFile& fi
       });
   if (!is_ours && wanted.empty()) {
     throw UserError("the file names stock PyTorch's backend '" + backend + "'",
-                    "add --stack torch to test that, or --backend aot_eager to test Assay's");
+                    "add --stack torch to test that, or --backend native to test Assay's");
   }
   return find_backend(backend)->name;
 }

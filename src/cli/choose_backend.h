@@ -11,7 +11,7 @@ namespace assay::cli {
 /// Throws `UserError` unless exactly one of them says which backend of Python's is meant.
 void check_python_backend(const std::string& backend, const std::filesystem::path& file);
 
-/// What the user asked for, else what the file names, else the stack's usual one: aot_eager, or
+/// What the user asked for, else what the file names, else the stack's usual one: native, or
 /// inductor for torch. Throws `UserError` if Assay's stack has no such backend.
 std::string choose_backend(const std::string& wanted, const repro::ReproFile& file,
                            const std::string& stack);

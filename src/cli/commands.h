@@ -68,7 +68,7 @@ int reduce_file(ReduceCommand command);
 
 struct AnalyzeCommand {
   std::filesystem::path file;
-  std::string backend;  ///< Empty: what the file names, else aot_eager.
+  std::string backend;  ///< Empty: what the file names, else native.
   std::string inject;
   std::uint64_t seed = 0;
   bool json = false;

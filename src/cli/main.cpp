@@ -106,7 +106,7 @@ CLI::App* add_reduce(CLI::App& app, Options& options) {
       "reduce", "Find the smallest program that fails the same way as a graph file");
   reduce->add_option("FILE", command.file, "repro.py, minifier_launcher.py, ...");
   reduce->add_option("--backend", command.backend,
-                     "The compiler under test (default: what the file names, else aot_eager, or "
+                     "The compiler under test (default: what the file names, else native, or "
                      "inductor for torch); module:function for one written in Python");
   reduce
       ->add_option("--stack", command.stack,
@@ -169,7 +169,7 @@ CLI::App* add_analyze(CLI::App& app, Options& options) {
       app.add_subcommand("analyze", "Find the first call that a backend computes incorrectly");
   analyze->add_option("FILE", command.file, "A graph file")->required();
   analyze->add_option("--backend", command.backend,
-                      "Runs each call on its own (default: what the file names, else aot_eager)");
+                      "Runs each call on its own (default: what the file names, else native)");
   analyze->add_option("--inject", command.inject, "Inject a fault, as for run");
   analyze->add_option("--seed", command.seed, "Seed for synthesized inputs and random operators")
       ->capture_default_str();

@@ -19,7 +19,7 @@
 namespace assay::frontend {
 
 struct FunctionOptions {
-  std::shared_ptr<const Backend> backend = find_backend("aot_eager");
+  std::shared_ptr<const Backend> backend = find_backend(kDefaultBackend);
   BackendOptions backend_options = {};
   std::string name = "GraphModule";
   /// Run eagerly, with one warning, what cannot be traced; otherwise that is an error.

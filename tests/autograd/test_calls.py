@@ -55,7 +55,7 @@ def test_backward_twice_without_retain_graph_is_pytorchs_error() -> None:
 
 def test_gradients_of_gradients_are_an_error() -> None:
     x = leaf(3, 4)
-    y = assay.aot.compile(lambda x: x.exp() * x)(x)
+    y = assay.aot.compile(lambda x: x.exp() * x, backend="aot_eager")(x)
     (grad,) = torch.autograd.grad(y.sum(), x, create_graph=True)
     assert torch.equal(grad.detach(), (x.exp() * x + x.exp()).detach())
     with pytest.raises(RuntimeError, match=r"twice|second|higher|double"):
@@ -152,7 +152,7 @@ def test_backward_under_autocast() -> None:
 def test_inference_tensors_as_inputs() -> None:
     with torch.inference_mode():
         x = plain(3, 4)
-    compiled = assay.aot.compile(lambda x: x.sin() * 2)
+    compiled = assay.aot.compile(lambda x: x.sin() * 2, backend="aot_eager")
     with torch.inference_mode():
         assert torch.equal(compiled(x), x.sin() * 2)
     assert torch.equal(compiled(x), x.sin() * 2)
@@ -213,8 +213,8 @@ def test_arguments_of_any_type_run_eagerly_if_asked_for(value: Any) -> None:
 
 
 def test_compiled_inside_compiled_is_one_graph() -> None:
-    inner = assay.aot.compile(lambda x: x.sin())
-    compiled = assay.aot.compile(lambda x: inner(x) * 2)
+    inner = assay.aot.compile(lambda x: x.sin(), backend="aot_eager")
+    compiled = assay.aot.compile(lambda x: inner(x) * 2, backend="aot_eager")
     x = leaf(3, 4)
     y = compiled(x)
     assert torch.equal(y, x.sin() * 2)

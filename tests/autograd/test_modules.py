@@ -23,7 +23,7 @@ from autograd.compare import SEED, leaf, plain
 def test_training(optimizer: type[torch.optim.Optimizer]) -> None:
     compiled_module = network()
     module = copy.deepcopy(compiled_module)
-    compiled = assay.aot.compile(compiled_module)
+    compiled = assay.aot.compile(compiled_module, backend="aot_eager")
     for version, owner in ((module, module), (compiled, compiled_module)):
         torch.manual_seed(SEED)
         steps = optimizer(owner.parameters(), lr=0.1)
@@ -38,7 +38,7 @@ def test_training(optimizer: type[torch.optim.Optimizer]) -> None:
 
 def test_parameters_loaded_between_calls() -> None:
     module = network()
-    compiled = assay.aot.compile(module)
+    compiled = assay.aot.compile(module, backend="aot_eager")
     x = plain(3, 4)
     compiled(x)
     module.load_state_dict({name: value * 2 for name, value in module.state_dict().items()})
@@ -78,7 +78,7 @@ def test_parameters_frozen_between_calls() -> None:
 
 def test_buffers_replaced_between_calls() -> None:
     module = nn.BatchNorm1d(4, affine=False).eval()
-    compiled = assay.aot.compile(module)
+    compiled = assay.aot.compile(module, backend="aot_eager")
     x = plain(3, 4)
     compiled(x)
     module.running_mean = torch.full((4,), 5.0)
@@ -113,7 +113,7 @@ def test_parameters_changed_inside(name: str, is_read: bool) -> None:
 
 def test_training_and_evaluation() -> None:
     module = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
-    compiled = assay.aot.compile(module)
+    compiled = assay.aot.compile(module, backend="aot_eager")
     x = plain(3, 4)
     compiled(x)
     module.eval()
@@ -125,7 +125,7 @@ def test_training_and_evaluation() -> None:
 
 def test_threads_calling_at_once() -> None:
     module = network()
-    compiled = assay.aot.compile(module, cache_size_limit=8)
+    compiled = assay.aot.compile(module, cache_size_limit=8, backend="aot_eager")
     failures: list[BaseException] = []
     start = threading.Barrier(6)
 
@@ -153,7 +153,7 @@ def test_threads_calling_at_once() -> None:
 
 def test_backward_in_another_thread() -> None:
     x = leaf(3, 4)
-    loss = assay.aot.compile(lambda x: x.exp().sum())(x)
+    loss = assay.aot.compile(lambda x: x.exp().sum(), backend="aot_eager")(x)
     thread = threading.Thread(target=loss.backward)
     thread.start()
     thread.join(timeout=60)

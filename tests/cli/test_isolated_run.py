@@ -17,7 +17,7 @@ def test_what_works_is_said_to_work(tmp_path: Path) -> None:
     file = graph_file(tmp_path, BODY)
     result = assay("run", file, "--isolated")
     assert result.code == 0
-    assert result.out.startswith("aot_eager runs in ")
+    assert result.out.startswith("native runs in ")
     result = assay("run", file, "--accuracy", "--backend", "eager")
     assert result.code == 0
     assert result.out.startswith("eager matches eager in ")

@@ -49,7 +49,7 @@ def run_reduced(
 def test_after_dynamo_it_runs_by_itself(build_directory: Path, tmp_path: Path) -> None:
     run = run_reduced(build_directory, tmp_path, REDUCER)
     output = run.minifier / "reduced"
-    assert f"called with reduce {run.launcher} --output {output} --backend aot_eager\n" in run.err
+    assert f"called with reduce {run.launcher} --output {output} --backend native\n" in run.err
     assert "repro after: [], fault: [relu:runtime_error]" in run.err, "it watches nothing itself"
     assert f"Copying reduced repro to {run.repro}" in run.err
     assert "injected runtime error" in run.out, "the program's failure goes on"
@@ -93,7 +93,7 @@ def test_wrong_results_are_reduced_as_such(build_directory: Path, tmp_path: Path
         TORCHDYNAMO_REPRO_FORWARD_ONLY="1",
         TORCHDYNAMO_REPRO_IGNORE_NON_FP="1",
     )
-    assert "--backend aot_eager --accuracy --only-forward --ignore-non-fp\n" in run.err
+    assert "--backend native --accuracy --only-forward --ignore-non-fp\n" in run.err
 
 
 def test_a_reducer_that_fails_is_a_note(build_directory: Path, tmp_path: Path) -> None:

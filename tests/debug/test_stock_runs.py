@@ -72,9 +72,7 @@ def test_files_work_from_another_directory_and_moved(
 def test_the_backward_graph_runs(
     build_directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = run_program(
-        build_directory, tmp_path, "train", after="aot", fault="threshold_backward:runtime_error"
-    )
+    run = run_program(build_directory, tmp_path, "train", after="aot", fault="where:runtime_error")
     w = numbers(3, 2).requires_grad_()
     (numbers(4, 3) @ w).relu().sum().backward()
     results = run_eagerly(run.launcher, monkeypatch)

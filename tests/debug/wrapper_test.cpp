@@ -118,7 +118,8 @@ TEST_F(Wrapper, RunningStatisticsAreWrittenAsTheyWere) {
 TEST_F(Wrapper, AFaultInBackwardIsSeenAfterDynamo) {
   const FaultScope fault({"threshold_backward", FaultKind::runtime_error});
   const DebugConfigScope scope(config(ReproAfter::dynamo, 2));
-  const auto program = assay::compile([](const at::Tensor& x) { return x.relu().sum(); });
+  const auto program =
+      assay::compile([](const at::Tensor& x) { return x.relu().sum(); }, {.backend = "aot_eager"});
   EXPECT_ANY_THROW(program(leaf({4})));
   const ReproFile file = read_repro_file(launcher());
   EXPECT_EQ(file.stage, Stage::after_dynamo);
@@ -128,7 +129,8 @@ TEST_F(Wrapper, AFaultInBackwardIsSeenAfterDynamo) {
 TEST_F(Wrapper, AFaultInBackwardIsSeenAfterAotInTheBackwardGraph) {
   const FaultScope fault({"threshold_backward", FaultKind::runtime_error});
   const DebugConfigScope scope(config(ReproAfter::aot, 1));
-  const auto program = assay::compile([](const at::Tensor& x) { return x.relu().sum(); });
+  const auto program =
+      assay::compile([](const at::Tensor& x) { return x.relu().sum(); }, {.backend = "aot_eager"});
   const at::Tensor loss = program(leaf({4}));
   EXPECT_TRUE(nothing_is_written());
   EXPECT_ANY_THROW(loss.backward());
@@ -155,7 +157,8 @@ TEST_F(Wrapper, ForwardOnlyDoesNotTryBackward) {
   DebugConfig settings = config(ReproAfter::dynamo, 2);
   settings.repro_forward_only = true;
   const DebugConfigScope scope(settings);
-  const auto program = assay::compile([](const at::Tensor& x) { return x.relu().sum(); });
+  const auto program =
+      assay::compile([](const at::Tensor& x) { return x.relu().sum(); }, {.backend = "aot_eager"});
   const at::Tensor loss = program(leaf({4}));
   EXPECT_TRUE(nothing_is_written());
   EXPECT_ANY_THROW(loss.backward());
@@ -165,7 +168,8 @@ TEST_F(Wrapper, WrongGradientsAreFoundAtLevelFour) {
   const FaultScope fault({"threshold_backward", FaultKind::accuracy});
   for (const ReproAfter after : {ReproAfter::dynamo, ReproAfter::aot}) {
     const DebugConfigScope scope(config(after, 4));
-    const auto program = assay::compile([](const at::Tensor& x) { return x.relu().sum(); });
+    const auto program = assay::compile([](const at::Tensor& x) { return x.relu().sum(); },
+                                        {.backend = "aot_eager"});
     EXPECT_THROW(program(leaf({4})).backward(), AccuracyError);
     EXPECT_EQ(read_repro_file("repro.py").accuracy, "True");
     std::filesystem::remove("repro.py");
@@ -240,8 +244,8 @@ TEST_F(Wrapper, StepsAreLogged) {
   assay::compile([](const at::Tensor& x) { return x.relu().sum(); }, {.name = "loss"})(leaf({4}));
   for (const char* step :
        {"Step 1: torchdynamo start tracing loss\n", "Step 1: torchdynamo done tracing loss\n",
-        "Step 2: calling compiler function aot_eager\n", "Step 3: compiling forward graph\n",
-        "Step 3: done compiling backward graph\n", "Step 2: done compiler function aot_eager\n"}) {
+        "Step 2: calling compiler function native\n", "Step 3: compiling forward graph\n",
+        "Step 3: done compiling backward graph\n", "Step 2: done compiler function native\n"}) {
     EXPECT_NE(all.find(step), std::string::npos) << step;
     all.erase(0, all.find(step));
   }

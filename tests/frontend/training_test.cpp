@@ -36,10 +36,11 @@ TEST(Training, TwentyStepsOfSgdAreThoseOfEager) {
   const auto loss_of = [](torch::nn::Linear& layer, const at::Tensor& x, const at::Tensor& y) {
     return torch::mse_loss(torch::relu(layer(x)), y);
   };
-  const auto step =
-      assay::compile([&, model = model](const at::Tensor& x, const at::Tensor& y) mutable {
+  const auto step = assay::compile(
+      [&, model = model](const at::Tensor& x, const at::Tensor& y) mutable {
         return loss_of(model, x, y);
-      });
+      },
+      {.backend = "aot_eager"});
   for (int i = 0; i < 20; ++i) {
     const at::Tensor x = torch::randn({4, 5});
     const at::Tensor y = torch::randn({4, 3});
@@ -60,8 +61,8 @@ TEST(Training, TwentyStepsOfSgdAreThoseOfEager) {
 TEST(Training, BatchNormKeepsItsStatistics) {
   torch::manual_seed(0);
   auto [model, eager] = twins(torch::nn::BatchNorm1d(3));
-  const auto step =
-      assay::compile([model = model](const at::Tensor& x) mutable { return model(x); });
+  const auto step = assay::compile(
+      [model = model](const at::Tensor& x) mutable { return model(x); }, {.backend = "aot_eager"});
   for (int i = 0; i < 5; ++i) {
     const at::Tensor x = torch::randn({4, 3});
     const at::Tensor found = step(x);

@@ -91,9 +91,9 @@ def test_steps_in_the_log(tmp_path: Path) -> None:
     steps = [line.split("[dynamo] ")[1] for line in done.stderr.splitlines() if "Step " in line]
     file = PROGRAMS / "compile_debug.py"
     assert steps[0] == f"Step 1: torchdynamo start tracing test_model {file}:3"
-    assert "Step 2: calling compiler function aot_eager" in steps
+    assert "Step 2: calling compiler function native" in steps
     assert "Step 3: compiling forward graph" in steps
-    assert steps[-1] == "Step 2: done compiler function aot_eager"
+    assert steps[-1] == "Step 2: done compiler function native"
     assert "TorchDynamo attempted to trace" not in done.stderr
 
 
