@@ -162,7 +162,7 @@ std::shared_ptr<const CompiledGraph> compile(const CompileRequest& request,
   program.name = to_string(request.role);
   if (!has_kernels(program)) return aten::run_with_aten(request);
   observe::artifact(observe::Artifact::post_grad_graphs,
-                    [&] { return graph::print(*request.graph); });
+                    [&] { return graph::print(*program.graph); });
   observe::artifact(observe::Artifact::ir_pre_fusion, [&] { return print(program); });
   fuse_and_schedule(pipeline, program);
   observe::artifact(observe::Artifact::ir_post_fusion, [&] { return print(program); });
