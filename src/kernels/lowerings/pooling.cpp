@@ -1,5 +1,6 @@
 // Pooling over windows: the window is a pass's inner loops, and what lies outside the input is cut
 // off by conditions.
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -29,7 +30,14 @@ class Windows {
         kernel_(std::move(kernel)),
         strides_(std::move(strides)),
         padding_(std::move(padding)),
-        dilation_(std::move(dilation)) {}
+        dilation_(std::move(dilation)) {
+    // What lies behind the padding, for every result, need not be looked at: a window may be far
+    // larger than the input.
+    for (std::size_t i = 0; i < rank; ++i) {
+      const std::int64_t reach = input.sizes[batch_ + i] + 2 * padding_[i];
+      kernel_[i] = std::min(kernel_[i], (reach + dilation_[i] - 1) / dilation_[i]);
+    }
+  }
 
   const Sizes& inner() const { return kernel_; }
   std::size_t rank() const { return kernel_.size(); }
