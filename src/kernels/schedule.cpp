@@ -118,9 +118,8 @@ Kernel::Vectorize choose_vectors(const Kernel& kernel) {
   if (has_scan)
     return has_wide_outer && outer_gain > 0 ? Kernel::Vectorize::outer : Kernel::Vectorize::none;
   if (!has_wide_outer) return Kernel::Vectorize::inner;
-  if (shortest < kShortestVectorLoop) {
-    return outer_gain >= 0 || shortest <= 2 ? Kernel::Vectorize::outer : Kernel::Vectorize::inner;
-  }
+  // Most lanes of vectors along a short loop would be idle.
+  if (shortest < kShortestVectorLoop) return Kernel::Vectorize::outer;
   return outer_gain > inner_gain ? Kernel::Vectorize::outer : Kernel::Vectorize::inner;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "kernels/index_range.h"
 #include "kernels/loop_edit.h"
 #include "kernels/program_uses.h"
 
@@ -63,6 +64,7 @@ class KernelSimplifier {
   // How many instructions went away.
   std::size_t run() {
     const std::size_t before = count();
+    drop_conditions();
     merge_equal();
     remove_unused();
     return before - count();
@@ -73,6 +75,27 @@ class KernelSimplifier {
     std::size_t count = 0;
     for (const Pass& pass : kernel_.passes) count += pass.body.size();
     return count;
+  }
+
+  // What holds at every point need not be tested: windows that do not reach beyond their input.
+  void drop_conditions() {
+    for (Pass& pass : kernel_.passes) {
+      const Sizes loops = loops_of(kernel_, pass);
+      for (Instruction& instruction : pass.body) {
+        if (instruction.conditions.empty()) continue;
+        std::erase_if(instruction.conditions, [&](const Condition& condition) {
+          const auto range = index_range(condition.index, loops);
+          return range && range->lower >= condition.lower && range->upper < condition.upper;
+        });
+        if (!instruction.conditions.empty()) continue;
+        if (instruction.op == Op::load) {
+          instruction.operands.clear();
+        } else {
+          instruction.op = Op::constant;
+          instruction.constant = c10::Scalar(true);
+        }
+      }
+    }
   }
 
   // The first of several equal instructions stands for all. Inside inner loops that holds within a
@@ -92,6 +115,10 @@ class KernelSimplifier {
         }
         if (is_same_cast(instruction, kept, next)) {
           values.push_back(instruction.operands[0]);
+          continue;
+        }
+        if (is_choice_made(instruction, kept, next)) {
+          values.push_back(instruction.operands[1]);
           continue;
         }
         if (has_no_result(instruction.op)) {
@@ -148,6 +175,17 @@ class KernelSimplifier {
     const ValueId first = next - static_cast<ValueId>(kept.size());
     const ValueId operand = instruction.operands[0];
     return operand >= first && operand < next && kept[operand - first].dtype == instruction.dtype;
+  }
+
+  // `where` of a condition that always holds.
+  static bool is_choice_made(const Instruction& instruction, const std::vector<Instruction>& kept,
+                             ValueId next) {
+    if (instruction.op != Op::where) return false;
+    const ValueId first = next - static_cast<ValueId>(kept.size());
+    const ValueId condition = instruction.operands[0];
+    if (condition < first || condition >= next) return false;
+    const Instruction& found = kept[condition - first];
+    return found.op == Op::constant && found.constant.isBoolean() && found.constant.toBool();
   }
 
   void forget_loads(std::unordered_map<std::string, ValueId>& known, BufferId buffer) {

@@ -56,6 +56,9 @@ std::string KernelEmitter::load_vector(ValueId id, const std::string& address, s
     return vector_function(prelude_, "load" + part, element, context.lanes) + "(" + address +
            count + ")";
   }
+  if (stride == 2 && is_whole) {
+    return vector_function(prelude_, "load_second", element, context.lanes) + "(" + address + ")";
+  }
   return vector_function(prelude_, "load_strided" + part, element, context.lanes) + "(" + address +
          ", " + std::to_string(stride) + count + ")";
 }

@@ -43,6 +43,11 @@ constexpr auto kVectorFunctions = std::to_array<VectorFunction>({
      "  for (int k = 0; k < $n; ++k) v[k] = p[k * stride];\n"
      "  return v;\n"
      "}\n"},
+    // Every second element; nothing behind the last one is read.
+    {"load_second",
+     "inline_ $V load_second_$V(const $e* p) {\n"
+     "  return __builtin_shufflevector(*(const $V_u*)p, *(const $V_u*)(p + $n - 1), $evens);\n"
+     "}\n"},
     {"load_strided_part",
      "inline_ $V load_strided_part_$V(const $e* p, long stride, long count) {\n"
      "  $V v = {};\n"
@@ -204,6 +209,15 @@ constexpr std::string_view kFloatToHalf =
     "  return $narrow;\n"
     "}\n";
 
+// Elements 0, 2, ... of a vector, then elements 1, 3, ... of another.
+std::string every_second(int lanes) {
+  std::string numbers;
+  for (int k = 0; k < lanes; ++k) {
+    numbers += (k == 0 ? "" : ", ") + std::to_string(2 * k < lanes ? 2 * k : 2 * k + 1);
+  }
+  return numbers;
+}
+
 }  // namespace
 
 std::string splat(Prelude& prelude, std::string_view element, int lanes,
@@ -323,6 +337,7 @@ std::string vector_function(Prelude& prelude, std::string_view function, std::st
                                        {"masked_load", masked.load},
                                        {"masked_store", masked.store},
                                        {"masked_end", masked.end},
+                                       {"evens", every_second(lanes)},
                                        {"transpose", transposition(vector, lanes)},
                                        {"n", std::to_string(lanes)}}));
       return name;

@@ -65,7 +65,11 @@ class Windows {
     const Sizes none(rank(), 0);
     return inside(none, none);
   }
-  const Sizes& padding() const { return padding_; }
+  std::int64_t image_elements() const {
+    std::int64_t elements = 1;
+    for (std::size_t i = 0; i < rank(); ++i) elements *= input_.sizes[batch_ + i];
+    return elements;
+  }
 
   // The element's number within its image, row by row.
   Index flat_position() const {
@@ -133,11 +137,22 @@ Refusal average_pool(Call& call) {
   return nullptr;
 }
 
+bool uses_item(const graph::Node& node, std::int64_t item) {
+  return std::ranges::any_of(node.users(), [&](const graph::Node* user) {
+    const auto* number =
+        user->calls("operator.getitem") ? user->args()[1].get_if<std::int64_t>() : nullptr;
+    return number == nullptr || *number == item;
+  });
+}
+
 template <std::size_t rank>
 Refusal max_pool(Call& call) {
   const TensorRef input = call.operand(0);
   const ScalarType dtype = call.result_dtype();
   if (!c10::isFloatingType(dtype)) return "not of floating point";
+  // Positions are twice as wide as values; ATen compares them in the values' width.
+  const bool is_channels_last = input.sizes.size() == rank + 2 && input.strides[1] == 1;
+  if (is_channels_last && uses_item(call.node(), 1)) return "ATen is faster with channels last";
   const Sizes kernel = spread(call.integers(1), rank, {});
   const Sizes strides = spread(call.integers(2), rank, kernel);
   const Sizes padding = spread(call.integers(3), rank, Sizes(rank, 0));
@@ -155,13 +170,17 @@ Refusal max_pool(Call& call) {
       where(body.condition(windows.inside()), body.index(windows.flat_position()), outside);
   const Value largest = body.reduce(Op::reduce_max, x);
   const Value first = body.reduce_position(Op::reduce_argmax, x, position);
-  // Of NaNs the last counts.
-  const Value none = body.constant(-1, ScalarType::Long);
-  const Value last_nan = body.reduce(Op::reduce_max, where(apply(Op::isnan, x), position, none));
+  // Of NaNs the last counts. Nothing outside is one, so that its position may be cut off.
+  const ScalarType narrow = windows.image_elements() <= std::numeric_limits<std::int32_t>::max()
+                                ? ScalarType::Int
+                                : ScalarType::Long;
+  const Value none = body.constant(-1, narrow);
+  const Value nan = where(apply(Op::isnan, x), body.cast(position, narrow), none);
+  const Value last_nan = body.reduce(Op::reduce_max, nan);
   body.begin_pass();
   body.store(call.result(0), largest);
-  body.store(call.result(1),
-             where(last_nan > body.constant(-1, ScalarType::Long), last_nan, first));
+  const Value has_nan = last_nan > body.constant(-1, narrow);
+  body.store(call.result(1), where(has_nan, body.cast(last_nan, ScalarType::Long), first));
   return nullptr;
 }
 
