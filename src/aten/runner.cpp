@@ -12,7 +12,7 @@
 #include "aten/operators.h"
 #include "aten/plan.h"
 #include "aten/trace_keys.h"
-#include "aten/vmap_levels.h"
+#include "aten/functorch_levels.h"
 #include "graph/print.h"
 
 namespace assay::aten {
@@ -72,7 +72,7 @@ class Run {
 
   void run_steps() {
     const CurrentNodeScope keep;
-    const VmapLevelsScope levels;
+    const FunctorchLevelsScope levels;
     for (const Step& step : plan_.steps) {
       current_node = step.node;
       try {

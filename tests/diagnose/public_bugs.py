@@ -65,7 +65,7 @@ f = torch.func.jacfwd(g)
 args = ((torch.arange(1, 10, dtype=torch.float16) / 10).reshape(3, 3),)
 """, is_inside=False),
     "normal_dtype": Bug(
-        "pytorch/pytorch#194547", "decompositions and partitioner", "accuracy",
+        "pytorch/pytorch#194547", "inductor (decompositions and partitioner)", "accuracy",
         ("torch.normal",), """
 def f(loc, scale):
     return torch.normal(loc, scale)

@@ -71,6 +71,7 @@ FILES: dict[str, tuple[Any, list[str]]] = {
         ),
         [],
     ),
+    "grad_levels": ((t(3, 12), t(6, 120)), []),
     "helpers": (
         (
             torch.tensor([[-5.0, -10.0], [15.0, 10.0]], dtype=torch.bfloat16),

@@ -10,8 +10,10 @@ forks a process for every run of the script, and the trials of ``assay reduce``.
     output      whether two runs printed the same
     ladder      the rungs, and the stage that each one adds
     accuracy    which captured graph computes something else than eager
+    exceptions  eager raises, and the compiled script does not
     reduction   ``assay reduce`` on a captured graph
     follow_up   what is asked about the result: stage, pass, setting that avoids it
+    whole_script  what is asked of the script where no graph shows the failure
     shrink      a script made smaller on its syntax tree, for failures that have no graph
     edits       the ways in which ``shrink`` makes it smaller
     directory   the result directory: what was done so far, so that a second start goes on

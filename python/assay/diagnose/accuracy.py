@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -16,18 +17,33 @@ Json = dict[str, Any]
 NUMERIC = ("values", "integers", "nan")
 
 
-def find_wrong(runs: Runs, graphs: list[Graph]) -> tuple[Graph, Json] | None:
+# Kinds of differences that a comparison looks for on request only.
+EXTRAS = ("strides", "aliasing", "second_call", "exception")
+
+
+def trial(runs: Runs, graph: Graph, extras: Sequence[str] = ()) -> Json:
+    """A graph compared with eager."""
+    return runs.trial(
+        graph.file,
+        graph.backend,
+        accuracy=True,
+        extras=extras,
+        threads=graph.threads,
+        backend_file=graph.backend_file,
+    )
+
+
+def find_wrong(
+    runs: Runs, graphs: list[Graph], extras: Sequence[str] = ()
+) -> tuple[Graph, Json] | None:
     """The first graph, in the order of compilation, that differs from eager; and the trial."""
 
-    def trial(graph: Graph) -> Json:
-        return runs.trial(graph.file, graph.backend, accuracy=True, backend_file=graph.backend_file)
-
     def test(graph: Graph) -> tuple[Graph, Json]:
-        answer = trial(graph)
+        answer = trial(runs, graph, extras)
         difference = (answer.get("report") or {}).get("accuracy") or {}
         if difference.get("kind") in NUMERIC and graph.is_random:
             graph = graph.with_eager_random()
-            answer = trial(graph)
+            answer = trial(runs, graph, extras)
         return graph, answer
 
     usable = [graph for graph in graphs if graph.is_usable]

@@ -49,6 +49,7 @@ class Saved:
         self.is_accuracy = False
         self.last_inputs: Any = None
         self.calls_seen = 0
+        self.threads = torch.get_num_threads()
 
     def calls(self) -> int:
         """The size of the graph."""
@@ -62,6 +63,7 @@ class Saved:
             "problem": self.problem,
             "notes": self.notes,
             "calls": self.calls(),
+            "threads": self.threads,
         }
 
     def at_call(self, inputs: Sequence[Any], *, is_wanted: bool) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.diagnose import ladder
+from assay.diagnose.accuracy import EXTRAS, NUMERIC
 from assay.diagnose.runs import Runs, is_failure
 
 Json = dict[str, Any]
@@ -54,12 +55,21 @@ class FollowUp:
     """Asks about one file."""
 
     def __init__(
-        self, runs: Runs, file: Path, backend: str, *, accuracy: bool, backend_file: Path | None
+        self,
+        runs: Runs,
+        file: Path,
+        backend: str,
+        signature: Json,
+        *,
+        threads: int,
+        backend_file: Path | None,
     ) -> None:
         self.runs = runs
         self.file = file
         self.backend = backend
-        self.accuracy = accuracy
+        self.accuracy = signature.get("kind") == "accuracy"
+        self.difference = signature.get("type") if self.accuracy else None
+        self.threads = threads
         self.backend_file = backend_file
         # Nobody waits longer for these answers than for the rest.
         self.end = time.monotonic() + max(8.0, 0.4 * runs.elapsed())
@@ -69,10 +79,19 @@ class FollowUp:
             self.file,
             backend or self.backend,
             accuracy=self.accuracy,
+            extras=[self.difference] if self.difference in EXTRAS else [],
+            threads=self.threads,
             backend_file=self.backend_file if backend is None else None,
             **how,
         )
-        return is_failure(answer)
+        return is_failure(answer) and self._is_this(answer)
+
+    def _is_this(self, answer: Json) -> bool:
+        """Another difference, or an error where a difference is asked about, is another failure."""
+        found = ((answer.get("report") or {}).get("accuracy") or {}).get("kind")
+        if found is None or self.difference is None:
+            return True
+        return found == self.difference or {found, self.difference} <= set(NUMERIC)
 
     def rungs(self) -> tuple[str, dict[str, bool]]:
         """The stage of the first rung that fails, and which rungs do."""
@@ -110,7 +129,11 @@ class FollowUp:
 
     def _application(self, subsystem: str, number: int) -> str:
         answer = self.runs.trial(
-            self.file, self.backend, accuracy=self.accuracy, bisect=(subsystem, number)
+            self.file,
+            self.backend,
+            accuracy=self.accuracy,
+            threads=self.threads,
+            bisect=(subsystem, number),
         )
         return str((answer.get("report") or {}).get("bisected") or "")
 

@@ -27,6 +27,7 @@ class Graph:
     calls: int = 0
     problem: str | None = None
     notes: list[str] = field(default_factory=list)
+    threads: int = 0  # inside operators, as the script has set it
 
     @property
     def is_usable(self) -> bool:
@@ -68,6 +69,7 @@ def of(outcome: Outcome) -> list[Graph]:
                     entry["calls"],
                     entry["problem"],
                     entry["notes"],
+                    entry["threads"],
                 )
             )
     return found

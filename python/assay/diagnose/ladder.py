@@ -6,7 +6,7 @@ from __future__ import annotations
 RUNGS = {
     "eager": "dynamo",
     "aot_eager": "aot_autograd",
-    "aot_eager_decomp_partition": "decompositions and partitioner",
+    "aot_eager_decomp_partition": "inductor (decompositions and partitioner)",
 }
 WHAT = {
     "eager": "Dynamo traces the program, and the graphs run as they are",

@@ -53,10 +53,10 @@ def diagnose(procedure: Procedure, eager: Outcome, compiled: Outcome) -> None:
             verdict.step = STEPS.get(verdict.signature.get("stage", ""), "run")
             verdict.stage = f"assay, backend {graph.backend}"
             verdict.graph = str(graph.file)
-            procedure._finish()
+            procedure.finish()
             return
     verdict.step = "capture"
-    procedure._shrink(failed)
+    procedure.make_smaller(failed)
 
 
 def _launchers(directory: Path) -> list[Graph]:

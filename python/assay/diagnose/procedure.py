@@ -6,10 +6,20 @@ graph (reduce it), in Dynamo (make the script smaller), or in numbers (compare g
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from assay.diagnose import accuracy, graphs, ladder, output, own_procedure, reduction, shrink
+from assay.diagnose import (
+    accuracy,
+    exceptions,
+    graphs,
+    ladder,
+    output,
+    own_procedure,
+    reduction,
+    whole_script,
+)
 from assay.diagnose.follow_up import FollowUp
 from assay.diagnose.graphs import Graph
 from assay.diagnose.outcome import Outcome, short_type
@@ -31,6 +41,7 @@ class Procedure:
         self.verdict = Verdict()
         self.options = runs.options
         self.prints_differently = False
+        self.eager: Outcome | None = None  # if that raises, and the compiled script does not
 
     def run(self) -> Verdict:
         """The whole procedure; what is known when the budget ends is the result."""
@@ -38,7 +49,7 @@ class Procedure:
             self._diagnose()
         except OutOfTime:
             if self.verdict.status == "fails":
-                self._finish()
+                self.finish()
             else:
                 self.verdict.summary = "Unfinished: there was no time to find out."
             self.verdict.note(
@@ -53,18 +64,21 @@ class Procedure:
         eager, compiled = self._first_runs()
         if self._is_killed(eager) or self._is_killed(compiled):
             return
+        found = graphs.of(compiled)
         if eager.kind != "passed":
-            self._fails_in_eager(eager, compiled)
+            if self.options.stack == "torch" and exceptions.is_lost(eager, compiled):
+                exceptions.diagnose(self, eager, compiled, found)
+            else:
+                self._fails_in_eager(eager, compiled)
             return
         if self.options.stack == "assay":
             own_procedure.diagnose(self, eager, compiled)
             return
-        found = graphs.of(compiled)
         if compiled.kind in ("signal", "timeout") or (
             compiled.kind == "memory" and not compiled.failure
         ):
             self._crash(compiled, found)
-        elif compiled.failure:
+        elif compiled.failure and not exceptions.is_the_programs_own(self, eager, compiled, found):
             self._failure_in_graph(compiled, found)
         elif compiled.kind == "exception" and _is_compilers(compiled):
             self._failure_outside_graphs(compiled)
@@ -141,8 +155,7 @@ class Procedure:
         at = compiled.at
         if at.get("graph") is None:  # while Dynamo traces, or in the script's own code
             verdict.stage, verdict.step = "dynamo", "capture"
-            self._climb_script(compiled)
-            self._shrink(compiled)
+            self.without_graphs(compiled)
             return
         call = at.get("call") or 0
         if call > 1:  # its inputs are not those of the first call
@@ -191,15 +204,14 @@ class Procedure:
             if graph.problem:
                 self.verdict.note(f"the graph could not be saved: {graph.problem}")
         if not self.options.reduces:
-            self._climb_script(compiled)
-            self._finish()
+            whole_script.climb(self, compiled)
+            self.finish()
             return
         for graph in [graph for graph in files if graph.is_usable]:
             if self._reduce(graph, is_accuracy=is_accuracy, timeout=timeout):
-                self._finish()
+                self.finish()
                 return
-        self._climb_script(compiled)
-        self._shrink(compiled)
+        self.without_graphs(compiled)
 
     def _reduce(self, graph: Graph, *, is_accuracy: bool, timeout: float | None) -> bool:
         verdict = self.verdict
@@ -215,7 +227,10 @@ class Procedure:
         if status not in ("reduced", "unfinished") or "file" not in result:
             self.progress.say(name, f"{status}: {str(result.get('message'))[:200]}", seconds)
             return False
-        kind = (result.get("signature") or {}).get("kind", "")
+        signature = result.get("signature") or {}
+        kind = signature.get("kind", "")
+        if verdict.kind == "exception" and signature.get("type") == "exception":
+            verdict.kind = "accuracy"  # eager raises as well, but something else
         if status == "reduced" and kind != verdict.kind:
             self.progress.say(name, f"another failure: {result['signature']['text']}", seconds)
             verdict.note(
@@ -231,13 +246,18 @@ class Procedure:
             name, f"{result.get('calls', '?')} of {result.get('calls_before', '?')} calls", seconds
         )
         if self.options.stack == "torch" and status == "reduced":
-            self._follow_up(file, graph, is_accuracy=kind == "accuracy")
+            self._follow_up(file, graph)
         return True
 
-    def _follow_up(self, file: Path, graph: Graph, *, is_accuracy: bool) -> None:
+    def _follow_up(self, file: Path, graph: Graph) -> None:
         verdict = self.verdict
         asks = FollowUp(
-            self.runs, file, graph.backend, accuracy=is_accuracy, backend_file=graph.backend_file
+            self.runs,
+            file,
+            graph.backend,
+            verdict.signature,
+            threads=int(verdict.reduction.get("threads") or 0),
+            backend_file=graph.backend_file,
         )
         if graph.half == "dynamo":
             with self.progress.step("the ladder on the repro"):
@@ -257,12 +277,17 @@ class Procedure:
             for text, settings in asks.settings():
                 verdict.workaround = text
                 outcome = self.runs.script("with_workaround", settings=list(settings.items()))
-                is_same = not self.prints_differently or self._differs(outcome) is None
-                if outcome.kind == "passed" and not outcome.failure and is_same:
+                if self._is_as_eager(outcome):
                     verdict.workaround_checked = True
                     break
         if verdict.workaround:
             self.progress.say("avoided by", verdict.workaround)
+
+    def _is_as_eager(self, outcome: Outcome) -> bool:
+        if self.eager is not None:
+            return exceptions.is_alike(self.eager, outcome)
+        is_same = not self.prints_differently or self.differs(outcome) is None
+        return outcome.kind == "passed" and not outcome.failure and is_same
 
     # --- Failures that no graph has -----------------------------------------------------------
 
@@ -272,63 +297,16 @@ class Procedure:
         verdict.stage, verdict.step = "dynamo", "capture"
         verdict.frame = compiled.raised.get("frame") or {}
         verdict.traceback = compiled.raised.get("message", "")
-        self._climb_script(compiled)
-        self._shrink(compiled)
+        self.without_graphs(compiled)
 
-    def _climb_script(self, compiled: Outcome) -> None:
-        """The ladder with the whole script: the first rung that fails alike names the stage."""
-        if self.options.stack != "torch":
-            return
-        for rung, stage in ladder.RUNGS.items():
-            outcome = self.runs.script(f"rung_{rung}", backend=rung)
-            fails = self._fails_alike(outcome, compiled)
-            self.verdict.rungs[rung] = (
-                outcome.text()
-                if outcome.kind != "passed"
-                else ("prints something else" if fails else "passes")
-            )
-            self.progress.say(rung, self.verdict.rungs[rung], outcome.seconds)
-            if fails:
-                self.verdict.stage = stage
-                return
+    def without_graphs(self, compiled: Outcome) -> None:
+        """No graph shows it: the stage from runs of the script, which is then made smaller."""
+        whole_script.climb(self, compiled)
+        self.make_smaller(compiled)
 
-    def _fails_alike(self, outcome: Outcome, compiled: Outcome) -> bool:
-        if self.verdict.kind == "output":
-            return outcome.kind == "passed" and self._differs(outcome) is not None
-        return outcome.kind != "passed" and outcome.signature == compiled.signature
-
-    def _shrink(self, compiled: Outcome) -> None:
-        """No graph shows it: make the script itself smaller."""
-        if not self.options.reduces:
-            self._finish()
-            return
-        if compiled.kind == "timeout" and not self.options.timeout:
-            self.verdict.note(
-                "the hang is in no graph; with --timeout SECONDS the script itself is made smaller"
-            )
-            self._finish()
-            return
-        failing = next(
-            (rung for rung, stage in ladder.RUNGS.items() if stage == self.verdict.stage), None
-        )
-        with self.progress.step("shrinking the script"):
-            before = self.runs.elapsed()
-            result = shrink.shrink(
-                self.runs, compiled, failing, is_output=self.verdict.kind == "output"
-            )
-        self.progress.say(
-            "shrink the script",
-            f"{result.lines} of {result.lines_before} lines, {result.trials} trials",
-            self.runs.elapsed() - before,
-        )
-        if result.text is not None:
-            self.verdict.code = result.text
-            self.verdict.repro = str(self.runs.directory.write("repro.py", result.text))
-        else:
-            self.verdict.note("the failure did not repeat, so nothing could be reduced")
-        if result.frame:
-            self.verdict.frame = result.frame
-        self._finish()
+    def make_smaller(self, compiled: Outcome) -> None:
+        whole_script.make_smaller(self, compiled)
+        self.finish()
 
     # --- Nothing raised in the compiler -------------------------------------------------------
 
@@ -355,27 +333,19 @@ class Procedure:
         # If only one graph can be wrong, the reduction compares it first.
         is_only_one = bool(verdict.kind) and len(ours) == 1 and self.options.reduces
         is_only_one = is_only_one and not ours[0].is_random
-        if is_only_one and self._wrong_graph(ours[0], {}, compiled, is_certain=False):
+        if is_only_one and self.wrong_graph(ours[0], {}, compiled, is_certain=False):
             return
-        with self.progress.step("comparing graph by graph"):
-            before = self.runs.elapsed()
-            wrong = accuracy.find_wrong(self.runs, graphs.of_dynamo(found))
-            if wrong is None and verdict.kind:
-                wrong = accuracy.find_wrong(
-                    self.runs, [graph for graph in found if graph.half != "dynamo"]
-                )
+        # What a script may rely on, if it shows a difference; alone it is no failure of the script.
+        extras = accuracy.EXTRAS if verdict.kind else ("exception",)
+        wrong = self.find_wrong(graphs.of_dynamo(found), extras=extras)
+        if wrong is None and verdict.kind:
+            wrong = self.find_wrong([graph for graph in found if graph.half != "dynamo"])
         for problem in accuracy.unusable(found):
             verdict.note(f"a graph could not be compared: {problem}")
-        self.progress.say(
-            "graphs against eager",
-            "no difference" if wrong is None else f"{wrong[0].file.stem} differs",
-            self.runs.elapsed() - before,
-        )
         if wrong is not None:
-            self._wrong_graph(*wrong, compiled)
+            self.wrong_graph(*wrong, compiled)
         elif verdict.kind:
-            self._climb_script(compiled)
-            self._shrink(compiled)
+            self.without_graphs(compiled)
         else:
             verdict.status = "fine"
             count = len(graphs.of_dynamo(found))
@@ -386,6 +356,20 @@ class Procedure:
                 if count
                 else "Nothing fails, and nothing was compiled: the script has no graph."
             )
+
+    def find_wrong(
+        self, candidates: list[Graph], *, extras: Sequence[str] = ()
+    ) -> tuple[Graph, Json] | None:
+        """The first of these graphs that differs from eager."""
+        with self.progress.step("comparing graph by graph"):
+            before = self.runs.elapsed()
+            wrong = accuracy.find_wrong(self.runs, candidates, extras)
+        self.progress.say(
+            "graphs against eager",
+            "no difference" if wrong is None else f"{wrong[0].file.stem} differs",
+            self.runs.elapsed() - before,
+        )
+        return wrong
 
     def _difference(self, eager: Outcome, compiled: Outcome) -> tuple[int, str, str] | None:
         """Where the printed output differs, if that is not the script's own doing."""
@@ -403,7 +387,7 @@ class Procedure:
             return None
         plain = self.runs.script("fallback_random", settings=FALLBACK_RANDOM)
         are_numbers = output.is_numeric(difference[1], difference[2])
-        if plain.kind == "passed" and self._differs(plain) is None and are_numbers:
+        if plain.kind == "passed" and self.differs(plain) is None and are_numbers:
             self.verdict.note(
                 "with torch._inductor.config.fallback_random = True the output is eager's: the "
                 "difference is in random numbers only, which inductor draws differently"
@@ -411,7 +395,7 @@ class Procedure:
             return None
         return difference
 
-    def _differs(self, outcome: Outcome) -> tuple[int, str, str] | None:
+    def differs(self, outcome: Outcome) -> tuple[int, str, str] | None:
         logs = self.runs.directory.path / "logs"
         expected, again = logs / "eager.stdout", logs / "eager_again.stdout"
         return output.difference(
@@ -420,7 +404,7 @@ class Procedure:
             again.read_text() if again.exists() else None,
         )
 
-    def _wrong_graph(
+    def wrong_graph(
         self, graph: Graph, answer: Json, compiled: Outcome, *, is_certain: bool = True
     ) -> bool:
         """Reduce a graph that differs from eager; whether it does, if that was not certain."""
@@ -447,12 +431,12 @@ class Procedure:
             verdict.failure = text.splitlines()[0] if text else "the results differ from eager's"
             self._reduce_or_shrink([graph], compiled, is_accuracy=verdict.kind == "accuracy")
         else:
-            self._finish()
+            self.finish()
         return True
 
     # --- The verdict --------------------------------------------------------------------------
 
-    def _finish(self) -> None:
+    def finish(self) -> None:
         verdict = self.verdict
         where = ladder.describe(verdict.stage, None, verdict.step)
         what = f" {', '.join(verdict.calls[:4])}" if verdict.calls else ""

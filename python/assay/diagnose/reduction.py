@@ -56,8 +56,8 @@ def _reduce(
         arguments.append("--accuracy")
     if timeout is not None:
         arguments += ["--timeout", f"{timeout:.1f}"]
-    if runs.options.threads:
-        arguments += ["--threads", str(runs.options.threads)]
+    if threads := runs.options.threads or graph.threads:
+        arguments += ["--threads", str(threads)]
     if runs.options.jobs:
         arguments += ["--jobs", str(runs.options.jobs)]
     from assay.diagnose.client import Command

@@ -6,7 +6,7 @@ import ast
 import os
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -145,8 +145,10 @@ class Runs:
         backend: str,
         *,
         accuracy: bool,
+        extras: Sequence[str] = (),
         settings: Json | None = None,
         bisect: tuple[str, int] | None = None,
+        threads: int = 0,
         dynamic: bool | None = None,
         backend_file: Path | None = None,
     ) -> Json:
@@ -159,7 +161,8 @@ class Runs:
             "save_dir": str(file.parent),
             "backend": backend,
             "accuracy": accuracy,
-            "threads": self.options.threads or len(os.sched_getaffinity(0)),
+            "extras": list(extras),
+            "threads": self.options.threads or threads or len(os.sched_getaffinity(0)),
             "config": [*config, *(settings or {}).items()],
             "setup": setup,
             "autocast": "autocast=True" in text,

@@ -15,6 +15,8 @@ from assay.diagnose import edits, output
 from assay.diagnose.outcome import Outcome
 from assay.diagnose.runs import OutOfTime, Runs
 
+PASSED = ("passed", "", "")
+
 
 @dataclass
 class Shrunk:
@@ -30,9 +32,17 @@ class Shrunk:
 class _Test:
     """Whether a program fails the same way."""
 
-    def __init__(self, runs: Runs, wanted: Outcome, backend: str | None, is_output: bool) -> None:
+    def __init__(
+        self,
+        runs: Runs,
+        wanted: Outcome,
+        backend: str | None,
+        is_output: bool,
+        eager: Outcome | None,
+    ) -> None:
         self.runs = runs
         self.signature = wanted.signature
+        self.of_eager = eager.signature if eager is not None else PASSED
         self.backend = backend
         self.is_output = is_output
         self.known: dict[str, bool] = {}
@@ -56,7 +66,7 @@ class _Test:
         printed = compiled.stdout.read_text()
         frame = compiled.raised.get("frame") or {}
         eager = self.runs.candidate(text, "none")
-        if eager.kind != "passed":
+        if eager.signature != self.of_eager:
             return False
         if self.is_output:
             expected = eager.stdout.read_text()
@@ -68,11 +78,21 @@ class _Test:
         return True
 
 
-def shrink(runs: Runs, wanted: Outcome, backend: str | None, *, is_output: bool) -> Shrunk:
-    """Take the first smaller program that fails the same way, until there is none."""
+def shrink(
+    runs: Runs,
+    wanted: Outcome,
+    backend: str | None,
+    *,
+    is_output: bool,
+    eager: Outcome | None = None,
+) -> Shrunk:
+    """Take the first smaller program that fails the same way, until there is none.
+
+    Eager must pass, or raise what it raises in ``eager``.
+    """
     text = runs.options.script.read_text()
     tree = ast.parse(text)
-    test = _Test(runs, wanted, backend, is_output)
+    test = _Test(runs, wanted, backend, is_output, eager)
     before = len(ast.unparse(tree).splitlines())
     best: str | None = None
     try:

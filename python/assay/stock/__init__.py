@@ -13,7 +13,7 @@
     record    the eager value of every node
     cache     inductor's cache, after a trial was killed
     process   killing and measuring processes
-    failure   an exception as the report says it
+    failure   an exception as the report says it; ``wrappers`` knows PyTorch's own around it
 
     sent_backend   a backend of the user's, by name or by value
     python_trial   what a trial of one does

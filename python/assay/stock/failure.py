@@ -14,6 +14,7 @@ from torch.fx.node import Node, _get_qualified_name
 
 from assay.stock import kernels
 from assay.stock.text import ReproText
+from assay.stock.wrappers import quotes
 
 LONGEST_MESSAGE = 16_000
 LONGEST_STACK = 16_000
@@ -36,14 +37,15 @@ def is_alike(error: BaseException, eager: BaseException) -> bool:
     """Whether a compiled program raised what eager did, itself or as what a wrapper is about."""
     kind = type(eager)
     waiting: list[BaseException | None] = [error]
-    seen: set[int] = set()
+    seen = {id(eager)}  # it is the context of what is raised after it
     while waiting:
         one = waiting.pop()
         if one is None or id(one) in seen:
             continue
         seen.add(id(one))
-        # Dynamo quotes what an operator raised on fake tensors.
-        if isinstance(one, kind) or f"{kind.__name__}(" in str(one):
+        # PyTorch's wrappers are RuntimeErrors, whatever they wrap.
+        is_wrapper = type(one).__module__.startswith("torch._")
+        if (isinstance(one, kind) and not is_wrapper) or quotes(str(one), kind.__name__):
             return True
         waiting += [one.__cause__, one.__context__, getattr(one, "inner_exception", None)]
     return False

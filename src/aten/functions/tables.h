@@ -18,6 +18,7 @@ FunctionTable dropout_functions();
 FunctionTable embedding_functions();
 FunctionTable fold_functions();
 FunctionTable forwarded_functions();
+FunctionTable grad_level_functions();
 FunctionTable gpu_attention_functions();
 FunctionTable gpu_functions();
 FunctionTable indexing_functions();
