@@ -59,7 +59,9 @@ Types make_iterator_types() {
                " itertools.starmap, itertools.permutations, itertools.combinations,"
                " itertools.cycle, itertools.takewhile, itertools.dropwhile, itertools.pairwise,"
                " itertools.compress, itertools.filterfalse, type(iter(set())), type(iter(deque())),"
-               " itertools.combinations_with_replacement]",
+               " itertools.combinations_with_replacement, itertools.groupby, itertools._grouper,"
+               " itertools._tee, type(iter(int, 0)), type(iter(type('', (),"
+               " {'__getitem__': 0})()))]",
                globals);
   Py_DECREF(globals);
   return types;

@@ -31,7 +31,11 @@ std::string difference(const Segment& before, const Segment& now) {
     if (text != graph::print(*before.graph)) return "the graph is another one:\n" + text;
   }
   if (now.effects.size() != before.effects.size()) return "the effects are others";
-  if (now.slots.size() != before.slots.size()) return "other variables were set";
+  // What is no longer used may have had a value before, or none.
+  const auto is_set = [](const Segment::Slot& slot) { return slot.recipe >= 0; };
+  if (std::ranges::count_if(now.slots, is_set) != std::ranges::count_if(before.slots, is_set)) {
+    return "other variables were set";
+  }
   return "";
 }
 

@@ -456,6 +456,7 @@ std::vector<std::vector<const Source*>> RecipeBuilder::distinct_groups() const {
     if (group.size() > 1) groups.push_back(std::move(group));
   }
   for (const auto& [left, right] : recorder_.distinct_) groups.push_back({left, right});
+  recorder_.distinct_keys(groups);
   return groups;
 }
 

@@ -72,6 +72,7 @@ PyObject* Recorder::read_item(PyObject* dict, PyObject* key) {
   if (value == nullptr) {
     source->checks.absent = true;
   } else {
+    source->checks.present = true;  // also where only that matters: `in`, hasattr()
     arrived(value, source);
   }
   return value;
@@ -145,6 +146,7 @@ PyObject* Recorder::load_cell(Activation& a, PyObject* cell, int index) {
     if (contents == nullptr) {
       source->checks.absent = true;
     } else {
+      source->checks.present = true;
       arrived(contents, source);
     }
   }
@@ -293,7 +295,13 @@ PyObject* Recorder::module_like_attribute(Activation& a, PyObject* module, PyObj
     }
     return PyObject_GetAttr(module, name);
   };
-  if (lookup_on_type(Py_TYPE(module), name) != nullptr) return plainly();
+  if (PyObject* on_type = lookup_on_type(Py_TYPE(module), name)) {
+    // torch.backends.cudnn.enabled and its like are descriptors in Python.
+    const bool is_python = PyFunction_Check(on_type) || Py_TYPE(on_type) == &PyProperty_Type ||
+                           is_python_method_of(Py_TYPE(on_type), "__get__");
+    if (!is_python) return plainly();
+    return bind_descriptor(a, on_type, module, reinterpret_cast<PyObject*>(Py_TYPE(module)), name);
+  }
   if (is_operator_namespace(module)) {
     // What is asked for the first time is loaded then, and kept in the module's dict.
     const SuspendScope suspended(*this);
@@ -327,7 +335,7 @@ PyObject* Recorder::type_attribute(Activation& a, PyObject* type, PyObject* name
     PyTypeObject* kind = Py_TYPE(found);
     if (kind->tp_descr_get == nullptr) {
       // A plain value in a class.
-      found_fixed(found);
+      if (!was_written_to(owner, name)) found_fixed(found);
       return Py_NewRef(found);
     }
     if (PyFunction_Check(found) || kind == &PyMethodDescr_Type || kind == &PyWrapperDescr_Type ||
@@ -484,7 +492,7 @@ PyObject* Recorder::bind_found(Activation& a, PyObject* found, PyObject* object,
     }
     return bind_descriptor(a, found, object, type, name);
   }
-  found_fixed(found);
+  if (!was_written_to(reinterpret_cast<PyTypeObject*>(type), name)) found_fixed(found);
   return Py_NewRef(found);
 }
 
@@ -499,6 +507,7 @@ PyObject* Recorder::read_member(Activation& a, PyObject* object, PyObject* descr
     source->checks.absent = true;  // an unset slot: AttributeError
     return nullptr;
   }
+  source->checks.present = true;
   if (!arrived(found, source)) return made(a, found, "an attribute");
   return found;
 }

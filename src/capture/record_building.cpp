@@ -4,6 +4,7 @@
 #include "capture/constant_objects.h"
 #include "capture/cpython_311.h"
 #include "capture/dict_order.h"
+#include "capture/models/table.h"
 #include "capture/recorder.h"
 #include "capture/torch_types.h"
 
@@ -14,6 +15,23 @@ namespace {
 void read_all(Recorder& recorder, PyObject* const* items, Source* const* origins,
               std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) recorder.read({items[i], origins[i]});
+}
+
+// Every `step`-th of the items. Returns a tensor among them if there is one.
+PyObject* use_as_keys(Recorder& recorder, PyObject* const* items, std::size_t count,
+                      std::size_t step) {
+  PyObject* found = Py_None;
+  for (std::size_t i = 0; i < count; i += step) {
+    recorder.use_as_key(items[i]);
+    if (is_tensor(items[i])) found = items[i];
+  }
+  return found;
+}
+
+// A mapping that is written in Python.
+bool is_other_mapping(Recorder& recorder, PyObject* object) {
+  return !PyDict_Check(object) && recorder.is_python_method(object, "__getitem__") &&
+         _PyType_Lookup(Py_TYPE(object), Ref::steal(PyUnicode_FromString("keys")).get()) != nullptr;
 }
 
 }  // namespace
@@ -39,18 +57,22 @@ PyObject* Recorder::build_list(Activation& a, PyObject* const* items, Source* co
 
 PyObject* Recorder::build_set(Activation& a, PyObject* const* items, Source* const* origins,
                               std::size_t count) {
+  if (!is_recording()) return Operations::build_set(a, items, origins, count);
+  read_all(*this, items, origins, count);
+  const KeyScope hashing(*this, use_as_keys(*this, items, count, 1));
   PyObject* built = Operations::build_set(a, items, origins, count);
   if (!is_recording() || built == nullptr) return built;
-  read_all(*this, items, origins, count);
   tracked_.add(built, Tracked::Kind::local).is_known = true;
   return built;
 }
 
 PyObject* Recorder::build_map(Activation& a, PyObject* const* items, Source* const* origins,
                               std::size_t pairs) {
+  if (!is_recording()) return Operations::build_map(a, items, origins, pairs);
+  read_all(*this, items, origins, 2 * pairs);
+  const KeyScope hashing(*this, use_as_keys(*this, items, 2 * pairs, 2));
   PyObject* built = Operations::build_map(a, items, origins, pairs);
   if (!is_recording() || built == nullptr) return built;
-  read_all(*this, items, origins, 2 * pairs);
   tracked_.add(built, Tracked::Kind::local).is_known = true;
   return built;
 }
@@ -151,9 +173,11 @@ PyObject* Recorder::list_to_tuple(Activation& a, PyObject* list) {
 bool Recorder::set_add(Activation& a, PyObject* set, Operand item) {
   if (is_recording()) {
     read(item);
-    if (tracked_.find(set) == nullptr && !stop(a, "a set that is not known")) return false;
+    const bool is_known = tracked_.find(set) != nullptr && use_as_key(item.object);
+    if (!is_known && !stop(a, "a set that is not known")) return false;
     if (is_recording()) save_for_rollback(set);
   }
+  const KeyScope hashing(*this, item.object);
   return Operations::set_add(a, set, item);
 }
 
@@ -162,6 +186,8 @@ bool Recorder::set_update(Activation& a, PyObject* set, Operand iterable) {
     read(iterable);
     if (!is_iterable_known(iterable.object) || !know_contents(iterable.object)) {
       if (!stop(a, "a set is made of an iterable that is not modelled")) return false;
+    } else {
+      use_items_as_keys(iterable.object);
     }
   }
   return Operations::set_update(a, set, iterable);
@@ -171,17 +197,22 @@ bool Recorder::map_add(Activation& a, PyObject* dict, Operand key, Operand value
   if (is_recording()) {
     read(key);
     read(value);
-    if (tracked_.find(dict) == nullptr && !stop(a, "a dict that is not known")) return false;
+    const bool is_known = tracked_.find(dict) != nullptr && use_as_key(key.object);
+    if (!is_known && !stop(a, "a dict that is not known")) return false;
     if (is_recording()) save_for_rollback(dict);
   }
+  const KeyScope hashing(*this, key.object);
   return Operations::map_add(a, dict, key, value);
 }
 
 bool Recorder::dict_update(Activation& a, PyObject* dict, Operand other) {
   if (is_recording()) {
     read(other);
+    if (is_other_mapping(*this, other.object)) return store_all(*this, a, dict, other.object);
     if (!is_builtin_dict(other.object) || !know_contents(other.object)) {
       if (!stop(a, "** of an object that is not a known dict")) return false;
+    } else {
+      use_items_as_keys(other.object);
     }
   }
   return Operations::dict_update(a, dict, other);
@@ -190,6 +221,10 @@ bool Recorder::dict_update(Activation& a, PyObject* dict, Operand other) {
 bool Recorder::dict_merge(Activation& a, PyObject* dict, Operand other, PyObject* function) {
   if (is_recording()) {
     read(other);
+    // Into an empty dict: no keyword can be there twice.
+    if (PyDict_GET_SIZE(dict) == 0 && is_other_mapping(*this, other.object)) {
+      return store_all(*this, a, dict, other.object);
+    }
     if (!is_builtin_dict(other.object) || !know_contents(other.object)) {
       if (!stop(a, "** of an object that is not a known dict")) return false;
     }

@@ -35,6 +35,24 @@ PyObject* vectorcall(const Call& call) {
   return PyObject_Vectorcall(call.callable, call.args, call.positional(), call.names);
 }
 
+// type.__call__, also where a metaclass has one of its own.
+PyObject* make_instance(const Call& call) {
+  if (Py_TYPE(call.callable)->tp_call == PyType_Type.tp_call) return vectorcall(call);
+  const std::size_t positional = call.positional();
+  const Ref args = Ref::steal(PyTuple_New(static_cast<Py_ssize_t>(positional)));
+  const Ref kwargs = call.names == nullptr ? Ref() : Ref::steal(PyDict_New());
+  for (std::size_t i = 0; i < call.count; ++i) {
+    if (i < positional) {
+      PyTuple_SET_ITEM(args.get(), static_cast<Py_ssize_t>(i), Py_NewRef(call.args[i]));
+    } else {
+      PyDict_SetItem(kwargs.get(),
+                     PyTuple_GET_ITEM(call.names, static_cast<Py_ssize_t>(i - positional)),
+                     call.args[i]);
+    }
+  }
+  return PyType_Type.tp_call(call.callable, args.get(), kwargs.get());
+}
+
 bool is_disabled(PyObject* function) {
   PyObject* dict = reinterpret_cast<PyFunctionObject*>(function)->func_dict;
   if (dict == nullptr) return false;
@@ -188,6 +206,31 @@ PyObject* Recorder::call_watched(Activation& a, const Call& call) {
   return watched(a, before, vectorcall(call));
 }
 
+PyObject* Recorder::call_unseen(const Call& call) {
+  const std::size_t before = watch_.count();
+  const SuspendScope suspended(*this);
+  PyObject* result = vectorcall(call);
+  expected_operators_ += watch_.count() - before;
+  return result;
+}
+
+PyObject* Recorder::call_question(Activation& a, const Call& call) {
+  Ref key = Ref::steal(PyTuple_New(static_cast<Py_ssize_t>(call.count) + 1));
+  PyTuple_SET_ITEM(key.get(), 0, Py_NewRef(call.callable));
+  bool is_known = call.names == nullptr;
+  for (std::size_t i = 0; i < call.count; ++i) {
+    is_known = is_known && (is_scalar(call.args[i]) || is_known_key(call.args[i]));
+    PyTuple_SET_ITEM(key.get(), static_cast<Py_ssize_t>(i) + 1, Py_NewRef(call.args[i]));
+  }
+  if (!is_known) return call_plainly(a, call, "a call of " + name_of(call.callable));
+  PyObject* result = call_unseen(call);
+  if (result == nullptr) return nullptr;
+  if (!is_scalar(result) && !is_identity_object(result)) return made(a, result, "a question");
+  arrived(result, sources_.get(Access::answer, nullptr, key.get()));
+  touch(result);
+  return result;
+}
+
 PyObject* Recorder::call_pure(Activation& a, const Call& call) {
   for (std::size_t i = 0; i < call.count; ++i) {
     if (!know_all(call.args[i])) {
@@ -302,16 +345,20 @@ PyObject* Recorder::call_builtin(Activation& a, const Call& call) {
 
 PyObject* Recorder::call_type(Activation& a, const Call& call) {
   static PyObject* const call_name = PyUnicode_InternFromString("__call__");
-  static PyObject* const new_name = PyUnicode_InternFromString("__new__");
-  static PyObject* const init_name = PyUnicode_InternFromString("__init__");
-  static PyObject* const del_name = PyUnicode_InternFromString("__del__");
-  auto* type = reinterpret_cast<PyTypeObject*>(call.callable);
   PyObject* meta_call = lookup_on_type(Py_TYPE(call.callable), call_name);
   if (meta_call != nullptr && PyFunction_Check(meta_call)) {
     is_constant(meta_call);
     const WithReceiver with(meta_call, call.callable, call);
     return call_object(a, with.made);
   }
+  return instantiate(a, call);
+}
+
+PyObject* Recorder::instantiate(Activation& a, const Call& call) {
+  static PyObject* const new_name = PyUnicode_InternFromString("__new__");
+  static PyObject* const init_name = PyUnicode_InternFromString("__init__");
+  static PyObject* const del_name = PyUnicode_InternFromString("__del__");
+  auto* type = reinterpret_cast<PyTypeObject*>(call.callable);
   PyObject* found_new = lookup_on_type(type, new_name);
   PyObject* found_init = lookup_on_type(type, init_name);
   const bool is_exception = PyType_HasFeature(type, Py_TPFLAGS_BASE_EXC_SUBCLASS) != 0;
@@ -345,7 +392,7 @@ PyObject* Recorder::call_type(Activation& a, const Call& call) {
   const std::size_t depth = creating_.size();
   creating_.push_back(type);
   const std::size_t before = unexplained();
-  PyObject* result = watched(a, before, vectorcall(call));
+  PyObject* result = watched(a, before, make_instance(call));
   creating_.resize(std::min(depth, creating_.size()));  // shorter if a new segment began meanwhile
   if (result == nullptr || !is_recording() || is_scalar(result)) return result;
   if (tracked_.find(result) == nullptr) {
@@ -372,6 +419,7 @@ PyObject* Recorder::call_instance(Activation& a, const Call& call) {
     return call_object(a, {function, call.args, call.count, call.names});
   }
   if (is_cached_by_library(callable)) return call_cached(a, call);
+  if (PyWeakref_CheckRefExact(callable)) return call_weak_reference(a, call);
   PyObject* found = lookup_on_type(Py_TYPE(callable), call_name);
   if (found != nullptr && PyFunction_Check(found)) {
     is_constant(found);
@@ -379,6 +427,16 @@ PyObject* Recorder::call_instance(Activation& a, const Call& call) {
     return call_object(a, with.made);
   }
   return call_plainly(a, call, "a call of " + name_of(callable) + ", which is not modelled");
+}
+
+PyObject* Recorder::call_weak_reference(Activation& a, const Call& call) {
+  const Tracked* tracked = tracked_.find(call.callable);
+  if (call.count != 0 || tracked == nullptr || tracked->source == nullptr) {
+    return call_plainly(a, call, "a new weak reference");
+  }
+  PyObject* referent = PyWeakref_GET_OBJECT(call.callable);
+  arrived(referent, sources_.get(Access::referent, tracked->source, nullptr));
+  return Py_NewRef(referent);
 }
 
 PyObject* Recorder::call_cached(Activation& a, const Call& call) {
@@ -565,12 +623,64 @@ PyObject* Recorder::match_keys(Activation& a, Operand subject, Operand keys) {
   return is_recording() ? made(a, result, "a match") : result;
 }
 
+// case Point(1, y=2): the attributes of an instance, by name and by the class's __match_args__.
+PyObject* Recorder::match_attributes(Activation& a, PyObject* subject, PyObject* type, int count,
+                                     PyObject* names) {
+  static PyObject* const isinstance =
+      PyObject_GetAttrString(Ref::steal(import_module("builtins")).get(), "isinstance");
+  static PyObject* const match_args = PyUnicode_InternFromString("__match_args__");
+  const auto plainly = [&]() -> PyObject* {
+    if (!stop(a, "a match on a class that is not modelled")) return nullptr;
+    return Operations::match_class(a, {subject, nullptr}, {type, nullptr}, count, names);
+  };
+  PyObject* args[] = {nullptr, subject, type};
+  is_constant(isinstance);
+  const Ref matches = Ref::steal(call_object(a, {isinstance, args + 1, 2, nullptr}));
+  if (!matches) return nullptr;
+  if (matches.get() == Py_False) return Py_NewRef(Py_None);
+  std::vector<PyObject*> wanted;
+  Ref positional;
+  if (count > 0 && is_recording()) {
+    if (lookup_on_type(reinterpret_cast<PyTypeObject*>(type), match_args) == nullptr) {
+      return plainly();  // a builtin type, which matches itself
+    }
+    positional = Ref::steal(get_attribute(a, type, match_args));
+    if (!positional) return nullptr;
+    if (!PyTuple_CheckExact(positional.get()) || PyTuple_GET_SIZE(positional.get()) < count) {
+      return plainly();  // raises
+    }
+    for (int i = 0; i < count; ++i) wanted.push_back(PyTuple_GET_ITEM(positional.get(), i));
+  }
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); ++i) {
+    wanted.push_back(PyTuple_GET_ITEM(names, i));
+  }
+  if (!is_recording()) return plainly();
+  std::vector<Ref> found;
+  std::vector<PyObject*> values;
+  for (PyObject* name : wanted) {
+    if (!PyUnicode_CheckExact(name) || std::ranges::count(wanted, name) > 1) return plainly();
+    found.push_back(Ref::steal(is_recording() ? get_attribute(a, subject, name)
+                                              : PyObject_GetAttr(subject, name)));
+    if (!found.back()) {
+      if (PyErr_ExceptionMatches(PyExc_AttributeError) == 0) return nullptr;
+      PyErr_Clear();
+      return Py_NewRef(Py_None);
+    }
+    values.push_back(found.back().get());
+  }
+  const std::vector<Source*> origins(values.size(), nullptr);
+  return build_tuple(a, values.data(), origins.data(), values.size());
+}
+
 PyObject* Recorder::match_class(Activation& a, Operand subject, Operand type, int count,
                                 PyObject* names) {
   if (is_recording()) {
     read(subject);
     const bool is_simple = is_scalar(subject.object) ||
                            (touch(subject.object) && count == 0 && PyTuple_GET_SIZE(names) == 0);
+    if (!is_simple && PyType_Check(type.object) && touch(subject.object) && touch(type.object)) {
+      return match_attributes(a, subject.object, type.object, count, names);
+    }
     if (!is_simple && !stop(a, "a match on a class that is not modelled")) return nullptr;
   }
   PyObject* result = Operations::match_class(a, subject, type, count, names);

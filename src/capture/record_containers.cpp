@@ -9,6 +9,19 @@
 
 namespace assay::capture {
 
+namespace {
+
+// typing.Optional, typing.List, ...
+bool is_of_typing(PyObject* object) {
+  const Ref module = Ref::steal(
+      PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(object)), "__module__"));
+  PyErr_Clear();
+  return module && PyUnicode_Check(module.get()) &&
+         PyUnicode_CompareWithASCIIString(module.get(), "typing") == 0;
+}
+
+}  // namespace
+
 bool Recorder::store_item(Activation& a, Operand container, Operand key, Operand value) {
   if (!is_recording()) return Operations::store_item(a, container, key, value);
   read(container);
@@ -32,10 +45,8 @@ bool Recorder::store_item(Activation& a, Operand container, Operand key, Operand
     return result != nullptr;
   }
   if (PyDict_Check(object) && is_method_of_dict(object, "__setitem__")) {
-    if (!is_known_key(key.object)) {
-      const Tracked* tracked = tracked_.find(object);
-      if (tracked->source != nullptr) return plainly("a key of a dict is an object");
-    }
+    if (!prepare_key(object, key.object)) return plainly("a key of a dict is not known");
+    const KeyScope hashing(*this, key.object);
     const Tracked* tracked = tracked_.find(object);
     if (tracked->source == nullptr) save_for_rollback(object);
     before_item_change(object);
@@ -54,6 +65,11 @@ bool Recorder::store_item(Activation& a, Operand container, Operand key, Operand
     changed_contents(object);
     return true;
   }
+  if (Py_TYPE(object) == deque_type() && know_all(key.object) && before_change(object)) {
+    if (!Operations::store_item(a, container, key, value)) return false;
+    changed_contents(object);
+    return true;
+  }
   if (is_python_method(object, "__setitem__")) {
     PyObject* result = call_method(a, object, "__setitem__", {key.object, value.object});
     Py_XDECREF(result);
@@ -68,7 +84,8 @@ bool Recorder::delete_item(Activation& a, Operand container, Operand key) {
   read(key);
   PyObject* object = container.object;
   if (touch(object) && PyDict_Check(object) && is_method_of_dict(object, "__delitem__") &&
-      is_known_key(key.object)) {
+      prepare_key(object, key.object)) {
+    const KeyScope hashing(*this, key.object);
     if (tracked_.find(object)->source == nullptr) save_for_rollback(object);
     read_item(object, key.object);
     before_item_change(object);
@@ -76,7 +93,8 @@ bool Recorder::delete_item(Activation& a, Operand container, Operand key) {
     changed_item(object, key.object, nullptr);
     return true;
   }
-  if (PyList_CheckExact(object) && know_all(key.object) && before_change(object)) {
+  if ((PyList_CheckExact(object) || Py_TYPE(object) == deque_type()) && know_all(key.object) &&
+      before_change(object)) {
     if (!Operations::delete_item(a, container, key)) return false;
     changed_contents(object);
     return true;
@@ -118,11 +136,14 @@ PyObject* Recorder::load_item(Activation& a, Operand container, Operand key) {
     return made(a, Operations::load_item(a, container, key), "indexing");
   }
   if (PyDict_Check(object) && is_method_of_dict(object, "__getitem__")) {
-    const Tracked* tracked = tracked_.find(object);
-    if (!is_known_key(key.object) && tracked->source != nullptr) {
-      return plainly("a dict is indexed by an object");
+    if (!prepare_key(object, key.object)) {
+      return plainly("a dict is indexed by an object that is not known");
     }
-    PyObject* found = read_item(object, key.object);
+    PyObject* found = nullptr;
+    {
+      const KeyScope hashing(*this, key.object);
+      found = read_item(object, key.object);
+    }
     if (found != nullptr) return Py_NewRef(found);
     if (PyErr_Occurred() != nullptr) return nullptr;
     static PyObject* const missing = PyUnicode_InternFromString("__missing__");
@@ -140,6 +161,12 @@ PyObject* Recorder::load_item(Activation& a, Operand container, Operand key) {
   if (PyType_Check(object)) {
     // list[int], Optional[Tensor]: annotations.
     if (!know_all(key.object)) return plainly("a generic type");
+    PyObject* generic = Operations::load_item(a, container, key);
+    if (generic != nullptr) is_constant(generic);
+    return generic;
+  }
+  if (is_of_typing(object) && know_all(key.object)) {
+    const SuspendScope suspended(*this);  // Optional[int]: the same object each time, from a cache
     PyObject* generic = Operations::load_item(a, container, key);
     if (generic != nullptr) is_constant(generic);
     return generic;
@@ -170,9 +197,12 @@ bool Recorder::is_method_of_dict(PyObject* object, const char* name) {
 }
 
 bool Recorder::is_python_method(PyObject* object, const char* name) {
+  return !is_scalar(object) && touch(object) && is_python_method_of(Py_TYPE(object), name);
+}
+
+bool Recorder::is_python_method_of(PyTypeObject* type, const char* name) {
   const Ref text = Ref::steal(PyUnicode_InternFromString(name));
-  if (is_scalar(object) || !touch(object)) return false;
-  PyObject* found = lookup_on_type(Py_TYPE(object), text.get());
+  PyObject* found = lookup_on_type(type, text.get());
   return found != nullptr && PyFunction_Check(found);
 }
 
@@ -184,23 +214,6 @@ PyObject* Recorder::call_method(Activation& a, PyObject* object, const char* nam
   std::vector<PyObject*> all = {nullptr, object};
   all.insert(all.end(), args.begin(), args.end());
   return call_object(a, {function, all.data() + 1, all.size() - 1, nullptr});
-}
-
-bool Recorder::know_distinct(PyObject* object, PyObject* set) {
-  constexpr Py_ssize_t kMost = 256;  // guards grow with the square of a loop's tensors
-  if (PySet_GET_SIZE(set) > kMost) return false;
-  const Tracked* one = tracked_.find(object);
-  PyObject* member = nullptr;
-  Py_ssize_t position = 0;
-  Py_hash_t hash = 0;
-  while (_PySet_NextEntry(set, &position, &member, &hash) != 0) {
-    const Tracked* other = tracked_.find(member);
-    if (member == object || other == nullptr || Py_TYPE(member) != Py_TYPE(object)) continue;
-    if (one->source != nullptr && other->source != nullptr) {
-      distinct_.emplace_back(one->source, other->source);
-    }
-  }
-  return true;
 }
 
 PyObject* Recorder::contains(Activation& a, Operand item, Operand container, bool invert) {
@@ -216,7 +229,8 @@ PyObject* Recorder::contains(Activation& a, Operand item, Operand container, boo
   if (is_tensor(object)) return plainly("`in` on a tensor reads its values");
   const std::size_t before = unexplained();
   if (is_scalar(object)) return Operations::contains(a, item, container, invert);
-  if (is_builtin_dict(object) && is_known_key(item.object)) {
+  if (is_builtin_dict(object) && prepare_key(object, item.object)) {
+    const KeyScope hashing(*this, item.object);
     read_item(object, item.object);
     if (PyErr_Occurred() != nullptr) return nullptr;
     return Operations::contains(a, item, container, invert);
@@ -230,19 +244,22 @@ PyObject* Recorder::contains(Activation& a, Operand item, Operand container, boo
   }
   if (Py_TYPE(object) == &PyDictKeys_Type || Py_TYPE(object) == &PyODictKeys_Type) {
     PyObject* dict = dict_of_view(object);
-    if (tracked_.find(dict) != nullptr && is_known_key(item.object)) {
+    if (prepare_key(dict, item.object)) {
+      const KeyScope hashing(*this, item.object);
       read_item(dict, item.object);
       return Operations::contains(a, item, container, invert);
     }
   }
-  if (PyAnySet_Check(object) && is_plain_tensor(item.object) && know_contents(object)) {
-    if (!know_distinct(item.object, object)) return plainly("`in` on a set of too many tensors");
-    const SuspendScope suspended(*this);  // Tensor.__hash__ is by identity
+  if (PyAnySet_Check(object) && !is_scalar(item.object) && is_compared_by_identity(item.object) &&
+      know_contents(object) && prepare_key(object, item.object)) {
+    const KeyScope hashing(*this, item.object);
     return Operations::contains(a, item, container, invert);
   }
-  if (is_sequence(object) && know_contents(object)) {
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
-      PyObject* element = PySequence_Fast_GET_ITEM(object, i);
+  const bool is_deque = Py_TYPE(object) == deque_type();
+  if ((is_sequence(object) || is_deque) && know_contents(object)) {
+    const Ref items = is_deque ? Ref::steal(PySequence_List(object)) : Ref::borrow(object);
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(items.get()); ++i) {
+      PyObject* element = PySequence_Fast_GET_ITEM(items.get(), i);
       // Up to the item itself: a tensor's == would run an operator.
       if (element == item.object) break;
       if (!know_comparable(item.object, element)) return plainly("`in` compares values");
@@ -251,9 +268,33 @@ PyObject* Recorder::contains(Activation& a, Operand item, Operand container, boo
   }
   if ((PyAnySet_Check(object) || Py_TYPE(object) == &PyRange_Type || PyDict_Check(object)) &&
       (is_known_key(item.object) || know_all(item.object)) && know_contents(object)) {
+    use_as_key(item.object);
     return watched(a, before, Operations::contains(a, item, container, invert));
   }
+  if (is_python_method(object, "__iter__")) return contains_by_iterating(a, item, object, invert);
   return plainly("`in` on an object that is not modelled");
+}
+
+// Without __contains__ the items are compared one by one.
+PyObject* Recorder::contains_by_iterating(Activation& a, Operand item, PyObject* object,
+                                          bool invert) {
+  const Ref iterator = Ref::steal(get_iter(a, {object, nullptr}));
+  if (!iterator) return nullptr;
+  while (true) {
+    const Ref element = Ref::steal(next(a, {iterator.get(), nullptr}));
+    if (!element) break;
+    if (element.get() != item.object) {
+      const Ref equal = Ref::steal(compare(a, Py_EQ, {element.get(), nullptr}, item));
+      const int is_equal = equal ? is_true(a, {equal.get(), nullptr}) : -1;
+      if (is_equal < 0) return nullptr;
+      if (is_equal == 0) continue;
+    } else if (is_recording()) {
+      touch(item.object);
+    }
+    return Py_NewRef(invert ? Py_False : Py_True);
+  }
+  if (PyErr_Occurred() != nullptr) return nullptr;
+  return Py_NewRef(invert ? Py_True : Py_False);
 }
 
 PyObject* Recorder::get_len(Activation& a, Operand value) {
@@ -284,6 +325,8 @@ PyObject* Recorder::get_iter(Activation& a, Operand iterable) {
   }
   if (PyObject* dict = dict_of_view(object)) {
     if (!know_contents(dict)) return plainly("a loop over a dict whose contents are not known");
+  } else if (Py_TYPE(object)->tp_iter == nullptr && is_python_method(object, "__getitem__")) {
+    return made(a, Operations::get_iter(a, iterable), "iter()");  // asks __getitem__
   } else if (!is_iterable_known(object) && !PyDict_Check(object)) {
     return plainly(std::string("a loop over an object of type '") + Py_TYPE(object)->tp_name + "'");
   } else if (!know_contents(object)) {

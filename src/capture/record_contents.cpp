@@ -9,19 +9,6 @@
 
 namespace assay::capture {
 
-bool Recorder::is_known_key(PyObject* key) {
-  if (is_scalar(key)) return true;
-  if (PyTuple_CheckExact(key)) {
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(key); ++i) {
-      if (!is_known_key(PyTuple_GET_ITEM(key, i))) return false;
-    }
-    return true;
-  }
-  touch(key);
-  const Tracked* tracked = tracked_.find(key);
-  return tracked != nullptr && tracked->kind == Tracked::Kind::constant;
-}
-
 bool Recorder::know_contents(PyObject* container) {
   if (is_scalar(container)) return true;
   if (!touch(container)) return false;

@@ -150,6 +150,14 @@ bool Recorder::to_argument(PyObject* object, graph::Argument& argument, int dept
     }
     return true;
   }
+  if (Py_TYPE(object) == &PyRange_Type) {
+    const Ref numbers = Ref::steal(PySequence_List(object));
+    for (Py_ssize_t i = 0; numbers && i < PyList_GET_SIZE(numbers.get()); ++i) {
+      if (!add(PyList_GET_ITEM(numbers.get(), i))) return false;
+    }
+    argument = graph::List{std::move(items)};
+    return static_cast<bool>(numbers);
+  }
   if (PySlice_Check(object)) {
     const auto* slice = reinterpret_cast<PySliceObject*>(object);
     if (!add(slice->start) || !add(slice->stop) || !add(slice->step)) return false;
@@ -335,6 +343,12 @@ PyObject* Recorder::tensor_attribute(Activation& a, PyObject* tensor, PyObject* 
     PyObject* args[] = {nullptr, tensor, name};
     return call_tensor_function(a, "getattr", false, {function, args + 1, 2, nullptr});
   }
+  if (text == "__class__") {
+    PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(tensor));
+    is_constant(type);
+    return Py_NewRef(type);
+  }
+  if (text == "grad_fn" && tensor_of(tensor).is_leaf()) return Py_NewRef(Py_None);  // guarded
   PyObject* descriptor = lookup_on_type(Py_TYPE(tensor), name);
   if (descriptor != nullptr && Py_TYPE(descriptor) == &PyGetSetDescr_Type) {
     Tracked* tracked = tracked_.find(tensor);
@@ -469,6 +483,11 @@ PyObject* Recorder::compare(Activation& a, int op, Operand left, Operand right) 
   };
   if (!touch(left.object) || !touch(right.object))
     return plainly("a comparison of unknown objects");
+  const bool is_with_none = left.object == Py_None || right.object == Py_None;
+  if (is_with_none && (op == Py_EQ || op == Py_NE) &&
+      (is_plain_tensor(left.object) || is_plain_tensor(right.object))) {
+    return Operations::compare(a, op, left, right);  // by identity
+  }
   if (is_tensor(left.object) || is_tensor(right.object)) {
     return tensor_operator(a, kComparisons[static_cast<std::size_t>(op)], left.object,
                            right.object);
@@ -476,7 +495,9 @@ PyObject* Recorder::compare(Activation& a, int op, Operand left, Operand right) 
   static constexpr std::array<const char*, 6> kMethods = {"__lt__", "__le__", "__eq__",
                                                           "__ne__", "__gt__", "__ge__"};
   const auto compares_itself = [&](PyObject* object) {
-    return is_python_method(object, kMethods[static_cast<std::size_t>(op)]);
+    const bool has_method = is_python_method(object, kMethods[static_cast<std::size_t>(op)]);
+    // object.__ne__ asks __eq__.
+    return has_method || (op == Py_NE && is_python_method(object, "__eq__"));
   };
   const bool is_python = compares_itself(left.object) || compares_itself(right.object);
   if (!is_python) {

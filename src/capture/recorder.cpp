@@ -73,6 +73,8 @@ void Recorder::begin(Activation& root) {
   saved_.clear();
   known_members_.clear();
   distinct_.clear();
+  keys_.clear();
+  writes_to_classes_ = false;
   expected_operators_ = watch_.count();
   nodes_.clear();
   inputs_.clear();
@@ -131,6 +133,9 @@ void Recorder::roll_back() {
     nodes_.pop_back();
   }
   tracked_.truncate(checkpoint_.tracked);
+  std::erase_if(keys_, [&](const Source* source) {
+    return source->id >= static_cast<int>(checkpoint_.sources);
+  });
   std::erase_if(inputs_, [&](const Input& input) {
     if (input.source->id < static_cast<int>(checkpoint_.sources)) return false;
     graph_->erase(*input.placeholder);
@@ -151,6 +156,7 @@ void Recorder::abandon() {
   watch_.stop();
   root_ = nullptr;
   inlined_.clear();
+  keys_.clear();
   tracked_.clear();
   effects_.clear();
   saved_.clear();
@@ -403,7 +409,7 @@ bool Recorder::is_local(PyObject* object) {
     PyObject* key = nullptr;
     PyObject* value = nullptr;
     while (known && PyDict_Next(object, &position, &key, &value) != 0) {
-      known = is_local(key) && is_local(value);
+      known = is_local(key) && is_local(value) && use_as_key(key);
     }
   } else if (PyAnySet_CheckExact(object)) {
     known = true;
@@ -411,7 +417,7 @@ bool Recorder::is_local(PyObject* object) {
     Py_ssize_t position = 0;
     Py_hash_t hash = 0;
     while (known && _PySet_NextEntry(object, &position, &item, &hash) != 0) {
-      known = is_local(item);
+      known = is_local(item) && use_as_key(item);
     }
   } else if (Py_TYPE(object) == deque_type()) {
     const Ref items = Ref::steal(PySequence_List(object));
@@ -468,7 +474,7 @@ PyObject* Recorder::watched(Activation& a, std::size_t before, PyObject* result)
 PyObject* Recorder::lookup_on_type(PyTypeObject* type, PyObject* name) {
   PyObject* found = _PyType_Lookup(type, name);
   const bool is_mutable = (type->tp_flags & Py_TPFLAGS_IMMUTABLETYPE) == 0;
-  if (is_mutable && looked_up_.emplace(reinterpret_cast<PyObject*>(type), name).second) {
+  if (is_mutable && !was_written_to(type, name) && looked_up_.emplace(reinterpret_cast<PyObject*>(type), name).second) {
     lookups_.push_back(
         {Ref::borrow(type), Ref::borrow(name), Ref::borrow(found), type->tp_version_tag});
   }

@@ -5,12 +5,13 @@
 ///
 /// One recorder per thread (driver.cpp). The operations are implemented by theme:
 /// recorder.cpp (life of a segment, tracking), record_attributes.cpp, record_contents.cpp,
-/// record_containers.cpp, record_building.cpp, record_calls.cpp, record_tensors.cpp, and the models
+/// record_keys.cpp, record_containers.cpp, record_building.cpp, record_calls.cpp, record_tensors.cpp, and the models
 /// of builtins in models/.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -110,6 +111,16 @@ class Recorder final : public Operations {
   PyObject* read_item(PyObject* dict, PyObject* key);
   /// An object's __dict__, tracked; borrowed, or null if it has none.
   PyObject* dict_of(PyObject* object);
+  /// An object becomes a key of a dict or an item of a set, or is looked for there: from now on
+  /// it must differ from all others that did. False: nothing is known of it.
+  bool use_as_key(PyObject* key);
+  /// The same for all items of a container or keys of a dict.
+  bool use_items_as_keys(PyObject* container);
+  /// Before a key is looked for in a dict or set, or put into it: what it is compared with is
+  /// known. False: it is not.
+  bool prepare_key(PyObject* container, PyObject* key);
+  bool is_known_key(PyObject* key);
+  bool is_compared_by_identity(PyObject* object);
   /// Before an item of a dict is set or deleted.
   void before_item_change(PyObject* dict);
   /// Before a container or cell is changed. False: it cannot be.
@@ -152,6 +163,9 @@ class Recorder final : public Operations {
   PyObject* read_member(Activation& a, PyObject* object, PyObject* descriptor, PyObject* name);
   bool write_member(Activation& a, PyObject* object, PyObject* descriptor, PyObject* name,
                     PyObject* value);
+  /// Attributes of a class: whether the recorder can follow that one is set or deleted.
+  bool can_write_to_class(PyObject* type, PyObject* name);
+  bool write_to_class(PyObject* type, PyObject* name, PyObject* value);
   /// As object.__getattribute__ does, guarded.
   PyObject* generic_attribute(Activation& a, PyObject* object, PyObject* name);
   /// What was found on a type, bound to an object (null: to the type), as attribute access does.
@@ -162,12 +176,24 @@ class Recorder final : public Operations {
   void depends_on_no_exception() { no_exception_ = true; }
 
   // Calls; for models.
+  /// Whether the class of an object has a method that is written in Python; guarded.
+  bool is_python_method(PyObject* object, const char* name);
+  bool is_python_method_of(PyTypeObject* type, const char* name);
+  /// Calls it.
+  PyObject* call_method(Activation& a, PyObject* object, const char* name,
+                        std::initializer_list<PyObject*> args);
   PyObject* call_object(Activation& a, const Call& call, Source* const* origins = nullptr);
   /// Ends the segment, then makes the call as CPython does.
   PyObject* call_plainly(Activation& a, const Call& call, std::string reason);
   /// Makes the call as CPython does, and goes on recording: Python functions that it calls back are
   /// followed, and an operator that runs unseen ends the segment.
   PyObject* call_watched(Activation& a, const Call& call);
+  /// Makes the call as CPython does, unseen: its operators are not part of the program's.
+  PyObject* call_unseen(const Call& call);
+  /// Calls a function that answers a question about global state: its answer is guarded.
+  PyObject* call_question(Activation& a, const Call& call);
+  /// As type.__call__ does: makes an object, and initializes it.
+  PyObject* instantiate(Activation& a, const Call& call);
   /// Calls a function of tensors and adds it to the graph.
   PyObject* call_tensor_function(Activation& a, const graph::Target& target, bool is_method,
                                  const Call& call);
@@ -315,6 +341,10 @@ class Recorder final : public Operations {
   PyObject* call_function(Activation& a, const Call& call, Source* const* origins);
   PyObject* call_type(Activation& a, const Call& call);
   PyObject* call_instance(Activation& a, const Call& call);
+  PyObject* match_attributes(Activation& a, PyObject* subject, PyObject* type, int count,
+                             PyObject* names);
+  bool was_written_to(PyTypeObject* type, PyObject* name) const;
+  PyObject* call_weak_reference(Activation& a, const Call& call);
   PyObject* call_builtin(Activation& a, const Call& call);
   PyObject* call_partial(Activation& a, const Call& call);
   PyObject* call_cached(Activation& a, const Call& call);
@@ -324,12 +354,8 @@ class Recorder final : public Operations {
   /// raised this, the segment ends.
   std::size_t unexplained() const { return watch_.count() - expected_operators_; }
   PyObject* watched(Activation& a, std::size_t before, PyObject* result);
-  bool is_known_key(PyObject* key);
-  /// Guards that the object is none of the others in the set. False: too many.
-  bool know_distinct(PyObject* object, PyObject* set);
-  bool is_python_method(PyObject* object, const char* name);
-  PyObject* call_method(Activation& a, PyObject* object, const char* name,
-                        std::initializer_list<PyObject*> args);
+  /// Groups of keys that must differ from one another.
+  void distinct_keys(std::vector<std::vector<const Source*>>& groups) const;
   bool has_tensor(const Call& call);
   bool is_iterable_known(PyObject* object);
   bool know_items(PyObject* dict, Tracked& tracked);
@@ -338,6 +364,7 @@ class Recorder final : public Operations {
   /// Whether a class finds dict's own method.
   bool is_method_of_dict(PyObject* object, const char* name);
   PyObject* default_item(Activation& a, PyObject* dict, Operand key);
+  PyObject* contains_by_iterating(Activation& a, Operand item, PyObject* object, bool invert);
 
   SegmentSink& sink_;
   Activation* root_ = nullptr;
@@ -355,6 +382,8 @@ class Recorder final : public Operations {
   std::vector<Member> known_members_;
   std::vector<PyTypeObject*> creating_;  // types whose instances are being made
   std::vector<std::pair<Source*, Source*>> distinct_;
+  bool writes_to_classes_ = false;
+  std::set<const Source*> keys_;  // of objects that were compared as keys
   std::shared_ptr<graph::Graph> graph_;
   std::vector<graph::Node*> nodes_;  // calls in order
   std::vector<Input> inputs_;
@@ -387,6 +416,16 @@ class SuspendScope {
 
  private:
   Recorder& recorder_;
+};
+
+/// Hashing a tensor, which is by its identity, runs Python code: it is not followed while this
+/// lives.
+class KeyScope {
+ public:
+  KeyScope(Recorder& recorder, PyObject* key);
+
+ private:
+  std::optional<SuspendScope> suspended_;
 };
 
 }  // namespace assay::capture

@@ -67,6 +67,8 @@ int redo(const Effect& effect, const std::vector<Ref>& made) {
       return PyCell_Set(target, value);
     case Effect::Kind::set_member:
       return Py_TYPE(key)->tp_descr_set(key, target, value);
+    case Effect::Kind::set_attribute:
+      return PyObject_SetAttr(target, key, value);
     case Effect::Kind::set_grad_mode:
       at::GradMode::set_enabled(value == Py_True);
       return 0;

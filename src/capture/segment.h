@@ -26,6 +26,7 @@ struct Effect {
     call_method,  ///< key(target, *value): a method of a set, whose order follows from what is done
     set_contents,   ///< cell = value; no value: the cell becomes empty
     set_member,     ///< An attribute in a slot of __slots__; `key` is the descriptor.
+    set_attribute,  ///< setattr(class, key, value); no value: delattr
     set_grad_mode,  ///< torch.set_grad_enabled(value)
   };
   Kind kind = Kind::set_item;

@@ -250,6 +250,19 @@ PyObject* SegmentGuards::fetch(const Step& step, const Activation& activation,
       return PyMethod_Check(parent) ? PyMethod_GET_SELF(parent) : nullptr;
     case Access::callee:
       return PyMethod_Check(parent) ? PyMethod_GET_FUNCTION(parent) : nullptr;
+    case Access::referent:
+      return PyWeakref_CheckRef(parent) ? PyWeakref_GET_OBJECT(parent) : nullptr;
+    case Access::answer: {
+      PyObject* const* call = &PyTuple_GET_ITEM(step.key, 0);
+      const auto count = static_cast<std::size_t>(PyTuple_GET_SIZE(step.key)) - 1;
+      PyObject* found = PyObject_Vectorcall(call[0], call + 1, count, nullptr);
+      if (found == nullptr) {
+        PyErr_Clear();
+        return nullptr;
+      }
+      values.kept.push_back(Ref::steal(found));
+      return found;
+    }
   }
   return nullptr;
 }

@@ -10,7 +10,7 @@
 namespace assay::capture {
 
 bool Checks::any() const {
-  return absent || identical || type || value || length >= 0 || keys || order || tensor ||
+  return absent || present || identical || type || value || length >= 0 || keys || order || tensor ||
          same_as != nullptr || function;
 }
 
@@ -123,6 +123,19 @@ std::string constant_text(PyObject* object) {
   return short_repr(object);
 }
 
+std::string answer_text(PyObject* function_and_arguments) {
+  const Ref name = Ref::steal(
+      PyObject_GetAttrString(PyTuple_GET_ITEM(function_and_arguments, 0), "__name__"));
+  PyErr_Clear();
+  std::string text = name ? to_string(name.get()) : "?";
+  text += "(";
+  for (Py_ssize_t i = 1; i < PyTuple_GET_SIZE(function_and_arguments); ++i) {
+    if (i > 1) text += ", ";
+    text += short_repr(PyTuple_GET_ITEM(function_and_arguments, i));
+  }
+  return text + ")";
+}
+
 }  // namespace
 
 std::string Source::expression() const {
@@ -159,6 +172,10 @@ std::string Source::expression() const {
       return parent->expression() + ".__self__";
     case Access::callee:
       return parent->expression() + ".__func__";
+    case Access::referent:
+      return parent->expression() + "()";
+    case Access::answer:
+      return answer_text(key.get());
   }
   return "?";
 }

@@ -29,6 +29,8 @@ enum class Access : std::uint8_t {
   member,    ///< An attribute read through the C descriptor `key` (a slot of __slots__, a getset).
   receiver,  ///< A bound method's __self__.
   callee,    ///< A bound method's __func__.
+  referent,  ///< What a weak reference refers to, or None.
+  answer,    ///< What a function answers that looks at global state: `key` is (function, args...).
 };
 
 class Source;
@@ -36,6 +38,7 @@ class Source;
 /// What must hold of the object at a source. Everything that is unset is not checked.
 struct Checks {
   bool absent = false;        ///< There is nothing there.
+  bool present = false;       ///< There is something, whatever it is.
   bool may_be_unset = false;  ///< Only fetched; null is fine.
   Ref identical;              ///< It is this object.
   Ref type;                   ///< Its type is this one, exactly.
@@ -58,7 +61,7 @@ class Source {
 
   const int id;  ///< Its place in the tree; parents come first.
   const Access access;
-  Source* const parent;  ///< Null for slot, function and constant.
+  Source* const parent;  ///< Null for slot, function, constant and answer.
   const Ref key;
   const Py_ssize_t index;
   Checks checks;

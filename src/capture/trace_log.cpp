@@ -220,6 +220,7 @@ std::string describe_effect(Effect::Kind kind, std::string target, PyObject* key
       case Effect::Kind::call_method:
         return name + " gets other contents";
       case Effect::Kind::set_member:
+      case Effect::Kind::set_attribute:
         return "an attribute of " + name + " = ...";
       case Effect::Kind::set_item:
       case Effect::Kind::set_contents:

@@ -315,7 +315,8 @@ class Difference(AssertionError):
 
 def check(program: Program, backend: str) -> None:
     """Fails at the first thing that differs between the eager and the compiled run."""
-    expected, _ = run(program, engine.Subject)
+    with time_limit(60):
+        expected, _ = run(program, engine.Subject)
     assert len(expected) >= 3, "a program makes at least three calls"
     engine.reset()
     with time_limit(60):

@@ -34,6 +34,11 @@ PyObject* function_attribute(Recorder& recorder, Activation& a, PyObject* functi
   recorder.guard_identity(function);
   PyObject* found = PyObject_GetAttr(function, name);
   if (found == nullptr || is_scalar(found)) return found;
+  const bool is_fixed = text == "__code__" || text == "__globals__" || text == "__builtins__";
+  if (!is_fixed && recorder.find(function)->kind == Tracked::Kind::local) {
+    // Made here, and so are these: a dict of annotations is made when it is asked for.
+    return recorder.made(a, found, "an attribute of a function");
+  }
   if (PyMethod_Check(found) || text == "__get__" || text == "__call__") {
     return recorder.made(a, found, "an attribute of a function");
   }
@@ -113,7 +118,9 @@ PyObject* special_attribute(Recorder& recorder, Activation& a, PyObject* object,
     }
     return recorder.made(a, found, "an attribute");
   }
-  if (Py_TYPE(descriptor) == &PyMemberDescr_Type) {
+  const bool is_of_deque =
+      Py_TYPE(descriptor) == &PyGetSetDescr_Type && Py_TYPE(object) == deque_type();
+  if (Py_TYPE(descriptor) == &PyMemberDescr_Type || is_of_deque) {
     // A slot of __slots__, or a read-only member of a C type.
     return recorder.read_member(a, object, descriptor, name);
   }
@@ -139,7 +146,15 @@ bool set_special_attribute(Recorder& recorder, Activation& a, PyObject* object, 
     recorder.changed_item(dict, name, value);
     return true;
   }
-  if (PyType_Check(object)) return plainly_set("an attribute of a class is set");
+  if (PyType_Check(object)) {
+    if (value != nullptr && !recorder.touch(value)) {
+      return plainly_set("an unknown object is stored");
+    }
+    if (!recorder.can_write_to_class(object, name)) {
+      return plainly_set("an attribute of a class is set");
+    }
+    return recorder.write_to_class(object, name, value);
+  }
   // What somebody notes on a tensor; the tensor's own attributes change what it is.
   if (recorder.lookup_on_type(Py_TYPE(object), name) != nullptr || !is_plain_tensor(object)) {
     return plainly_set("an attribute of a tensor is set");
@@ -180,6 +195,15 @@ bool set_plain_attribute(Recorder& recorder, Activation& a, PyObject* object, Py
     }
     if (Py_TYPE(descriptor) == &PyMemberDescr_Type) {
       return recorder.write_member(a, object, descriptor, name, value);
+    }
+    // A descriptor written in Python.
+    const char* method = value == nullptr ? "__delete__" : "__set__";
+    if (recorder.is_python_method_of(Py_TYPE(descriptor), method)) {
+      recorder.is_constant(descriptor);
+      const Ref result = Ref::steal(
+          value == nullptr ? recorder.call_method(a, descriptor, method, {object})
+                           : recorder.call_method(a, descriptor, method, {object, value}));
+      return static_cast<bool>(result);
     }
     return plainly_set("the attribute '" + to_string(name) + "' is set through a descriptor");
   }

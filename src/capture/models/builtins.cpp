@@ -169,13 +169,6 @@ PyObject* to_value(Recorder& recorder, Activation& a, const Call& call) {
   return recorder.call_plainly(a, call, "a conversion of an object that is not modelled");
 }
 
-PyObject* absolute(Recorder& recorder, Activation& a, const Call& call) {
-  if (call.count != 1 || !is_tensor(call.args[0])) return recorder.call_pure(a, call);
-  static PyObject* const name = PyUnicode_InternFromString("__abs__");
-  PyObject* method = recorder.lookup_on_type(Py_TYPE(call.args[0]), name);
-  recorder.is_constant(method);
-  return recorder.call_object(a, {method, call.args, 1, nullptr});
-}
 
 // ---- Reductions over iterables ----
 
@@ -211,6 +204,15 @@ PyObject* any_or_all(Recorder& recorder, Activation& a, const Call& call) {
 // ---- Iterators ----
 
 PyObject* iter(Recorder& recorder, Activation& a, const Call& call) {
+  if (call.count == 2 && recorder.touch(call.args[0]) && is_scalar(call.args[1])) {
+    // What it calls is followed.
+    Ref function = PyFunction_Check(call.args[0]) ? Ref::borrow(call.args[0])
+                                                  : followed(recorder, call.args[0]);
+    if (!function) return nullptr;
+    PyObject* args[] = {nullptr, function.get(), call.args[1]};
+    return recorder.made(a, recorder.call_watched(a, {call.callable, args + 1, 2, nullptr}),
+                         "an iterator");
+  }
   if (call.count != 1) return recorder.call_plainly(a, call, "iter() with a sentinel");
   return recorder.get_iter(a, {call.args[0], nullptr});
 }
@@ -264,6 +266,9 @@ PyObject* make_iterator(Recorder& recorder, Activation& a, const Call& call) {
       recorder.touch(argument);
       args.push_back(argument);
       continue;
+    }
+    if (is_reversed && recorder.is_python_method(argument, "__reversed__")) {
+      return recorder.call_method(a, argument, "__reversed__", {});
     }
     if (is_reversed || (is_enumerate && i > 0)) {
       if (!recorder.know_contents(argument)) {
@@ -330,6 +335,38 @@ PyObject* object_delattr(Recorder& recorder, Activation& a, const Call& call) {
                                                                                : nullptr;
 }
 
+// Identity, or NotImplemented.
+PyObject* object_compare(Recorder& recorder, Activation& a, const Call& call) {
+  if (call.count != 2 || call.names != nullptr) return recorder.call_watched(a, call);  // raises
+  const Ref same =
+      Ref::steal(recorder.is(a, {call.args[0], nullptr}, {call.args[1], nullptr}, false));
+  return same ? recorder.call_watched(a, call) : nullptr;
+}
+
+// type.__call__(cls, ...), as metaclasses call it through super().
+PyObject* type_call(Recorder& recorder, Activation& a, const Call& call) {
+  if (call.positional() == 0 || !PyType_Check(call.args[0]) || !recorder.touch(call.args[0])) {
+    return recorder.call_plainly(a, call, "type.__call__ of an unknown class");
+  }
+  return recorder.instantiate(a, {call.args[0], call.args + 1, call.count - 1, call.names});
+}
+
+PyObject* vars(Recorder& recorder, Activation& a, const Call& call) {
+  static PyObject* const name = PyUnicode_InternFromString("__dict__");
+  if (call.count != 1) return recorder.call_plainly(a, call, "the variables of a frame");
+  PyObject* dict = recorder.get_attribute(a, call.args[0], name);
+  if (dict == nullptr && PyErr_ExceptionMatches(PyExc_AttributeError) != 0) {
+    PyErr_SetString(PyExc_TypeError, "vars() argument must have __dict__ attribute");
+  }
+  return dict;
+}
+
+PyObject* globals(Recorder& recorder, Activation& a, const Call& call) {
+  if (call.count != 0) return recorder.call_watched(a, call);  // raises
+  recorder.is_constant(a.frame->f_globals);
+  return Py_NewRef(a.frame->f_globals);
+}
+
 PyObject* object_getattribute(Recorder& recorder, Activation& a, const Call& call) {
   if (call.count != 2) return recorder.call_watched(a, call);
   return recorder.generic_attribute(a, call.args[0], call.args[1]);
@@ -354,7 +391,6 @@ ModelTable builtin_models() {
       {"builtins.repr", to_value},
       {"builtins.bytes", to_value},
       {"builtins.format", to_value},
-      {"builtins.abs", absolute},
       {"builtins.sum", sum},
       {"builtins.any", any_or_all<true>},
       {"builtins.all", any_or_all<false>},
@@ -368,6 +404,11 @@ ModelTable builtin_models() {
       {"types.GeneratorType.send", generator_method},
       {"types.GeneratorType.throw", generator_method},
       {"types.GeneratorType.close", generator_method},
+      {"builtins.vars", vars},
+      {"builtins.globals", globals},
+      {"builtins.type.__call__", type_call},
+      {"builtins.object.__eq__", object_compare},
+      {"builtins.object.__ne__", object_compare},
       {"builtins.object.__new__", object_new},
       {"builtins.tuple.__new__", tuple_new},
       {"builtins.object.__init__", does_nothing},

@@ -46,6 +46,19 @@ PyObject* changes_deque(Recorder& recorder, Activation& a, const Call& call) {
   return result == nullptr ? nullptr : recorder.made(a, result, "a method of a deque");
 }
 
+PyObject* reads_deque(Recorder& recorder, Activation& a, const Call& call) {
+  bool is_known = call.count > 0 && Py_TYPE(call.args[0]) == deque_type() &&
+                  recorder.know_contents(call.args[0]);
+  const Ref items = is_known ? Ref::steal(PySequence_List(call.args[0])) : Ref();
+  for (std::size_t i = 1; is_known && i < call.count; ++i) {
+    for (Py_ssize_t j = 0; is_known && j < PyList_GET_SIZE(items.get()); ++j) {
+      is_known = recorder.know_comparable(call.args[i], PyList_GET_ITEM(items.get(), j));
+    }
+  }
+  if (!is_known) return recorder.call_plainly(a, call, "a deque that is not known");
+  return recorder.made(a, recorder.call_watched(a, call), "a method of a deque");
+}
+
 // extend and extendleft: of any iterable.
 PyObject* extends_deque(Recorder& recorder, Activation& a, const Call& call) {
   if (call.count != 2) return recorder.call_watched(a, call);  // raises
@@ -92,6 +105,10 @@ PyObject* count_elements(Recorder& recorder, Activation& a, const Call& call) {
   const Ref one = Ref::steal(PyLong_FromLong(1));
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i) {
     PyObject* item = PyList_GET_ITEM(items.get(), i);
+    if (recorder.is_recording() && !recorder.prepare_key(call.args[0], item)) {
+      return recorder.call_plainly(a, call, "elements are counted that are not known");
+    }
+    const KeyScope hashing(recorder, item);
     PyObject* count = recorder.is_recording() ? recorder.read_item(call.args[0], item)
                                               : PyDict_GetItemWithError(call.args[0], item);
     if (count == nullptr && PyErr_Occurred() != nullptr) return nullptr;
@@ -141,6 +158,11 @@ ModelTable collection_models() {
       {"collections.deque.rotate", changes_deque},
       {"collections.deque.reverse", changes_deque},
       {"collections.deque.insert", changes_deque},
+      {"collections.deque.copy", reads_deque},
+      {"collections.deque.__copy__", reads_deque},
+      {"collections.deque.count", reads_deque},
+      {"collections.deque.index", reads_deque},
+      {"collections.deque.__len__", reads_deque},
       {"collections.deque.extend", extends_deque},
       {"collections.deque.extendleft", extends_deque},
       {"collections.defaultdict", make_defaultdict},

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "capture/models/table.h"
+#include "capture/torch_types.h"
 
 namespace assay::capture {
 
@@ -97,12 +98,46 @@ PyObject* exit_autocast(Recorder& recorder, Activation& a, const Call& call) {
   return Py_NewRef(Py_False);
 }
 
+// A region that a profiler shows. Nobody profiles: it does nothing, also where its end is not seen.
+PyObject* enter_record_function(Recorder& recorder, Activation& a, const Call& call) {
+  static PyObject* const is_profiling = [] {
+    const Ref module = Ref::steal(import_module("torch._C._autograd"));
+    return PyObject_GetAttrString(module.get(), "_profiler_enabled");
+  }();
+  if (call.count != 1 || !recorder.touch(call.args[0])) {
+    return recorder.call_plainly(a, call, "a region for the profiler that is not known");
+  }
+  recorder.is_constant(is_profiling);
+  PyObject* no_args[] = {nullptr};
+  const Ref profiling =
+      Ref::steal(recorder.call_question(a, {is_profiling, no_args + 1, 0, nullptr}));
+  if (!profiling) return nullptr;
+  if (profiling.get() != Py_False) return recorder.call_plainly(a, call, "a profiler is running");
+  if (!set_attribute(recorder, a, call.args[0], "run_callbacks_on_exit", Py_False)) return nullptr;
+  return Py_NewRef(call.args[0]);
+}
+
+PyObject* exit_record_function(Recorder& recorder, Activation& a, const Call& call) {
+  if (call.count == 0 || !recorder.touch(call.args[0])) {
+    return recorder.call_plainly(a, call, "a region for the profiler that is not known");
+  }
+  const Ref runs = attribute(recorder, a, call.args[0], "run_callbacks_on_exit");
+  if (!runs) return nullptr;
+  if (runs.get() != Py_False || !recorder.is_recording()) {
+    return recorder.call_plainly(a, call, "a region for the profiler ends");
+  }
+  if (!set_attribute(recorder, a, call.args[0], "run_callbacks_on_exit", Py_True)) return nullptr;
+  return Py_NewRef(Py_None);
+}
+
 }  // namespace
 
 ModelTable context_models() {
   return {
       {"torch.amp.autocast_mode.autocast.__enter__", enter_autocast},
       {"torch.amp.autocast_mode.autocast.__exit__", exit_autocast},
+      {"torch.autograd.profiler.record_function.__enter__", enter_record_function},
+      {"torch.autograd.profiler.record_function.__exit__", exit_record_function},
   };
 }
 

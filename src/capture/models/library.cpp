@@ -150,6 +150,73 @@ PyObject* repeat(Recorder& recorder, Activation& a, const Call& call) {
   return recorder.made(a, recorder.call_watched(a, call), "an iterator");
 }
 
+template <bool invert>
+PyObject* identity(Recorder& recorder, Activation& a, const Call& call) {
+  if (call.count != 2) return recorder.call_watched(a, call);  // raises
+  return recorder.is(a, {call.args[0], nullptr}, {call.args[1], nullptr}, invert);
+}
+
+PyObject* delitem(Recorder& recorder, Activation& a, const Call& call) {
+  if (call.count != 2) return recorder.call_watched(a, call);  // raises
+  const bool deleted = recorder.delete_item(a, {call.args[0], nullptr}, {call.args[1], nullptr});
+  return deleted ? Py_NewRef(Py_None) : nullptr;
+}
+
+// countOf and indexOf: the items are compared with the argument.
+PyObject* finds_item(Recorder& recorder, Activation& a, const Call& call) {
+  if (call.count != 2) return recorder.call_watched(a, call);  // raises
+  const Ref items = items_of(recorder, a, call.args[0]);
+  if (!items) return nullptr;
+  PyObject* args[] = {nullptr, items.get(), call.args[1]};
+  const Call with_items{call.callable, args + 1, 2, nullptr};
+  for (Py_ssize_t i = 0; recorder.is_recording() && i < PyList_GET_SIZE(items.get()); ++i) {
+    if (!recorder.know_comparable(PyList_GET_ITEM(items.get(), i), call.args[1])) {
+      return recorder.call_plainly(a, with_items, "items are compared by values");
+    }
+  }
+  return recorder.call_watched(a, with_items);
+}
+
+PyObject* call_it(Recorder& recorder, Activation& a, const Call& call) {
+  if (call.positional() == 0) return recorder.call_watched(a, call);  // raises
+  return recorder.call_object(a, {call.args[0], call.args + 1, call.count - 1, call.names});
+}
+
+// Of an iterator from elsewhere it would not be seen who advances it.
+PyObject* tee(Recorder& recorder, Activation& a, const Call& call) {
+  if (call.count == 0 || PyIter_Check(call.args[0])) {
+    return recorder.call_plainly(a, call, "itertools.tee of an iterator");
+  }
+  return make_itertool(recorder, a, call);
+}
+
+// functools.cached_property.__get__(descriptor, object, type): its lock keeps out other threads.
+PyObject* get_cached_property(Recorder& recorder, Activation& a, const Call& call) {
+  static PyObject* const attribute_name = PyUnicode_InternFromString("attrname");
+  static PyObject* const function_name = PyUnicode_InternFromString("func");
+  if (call.count < 2 || call.names != nullptr || !recorder.touch(call.args[1])) {
+    return recorder.call_plainly(a, call, "a cached_property of an unknown object");
+  }
+  if (call.args[1] == Py_None) return Py_NewRef(call.args[0]);
+  const Ref name = Ref::steal(recorder.get_attribute(a, call.args[0], attribute_name));
+  const Ref function = Ref::steal(recorder.get_attribute(a, call.args[0], function_name));
+  PyObject* dict = is_scalar(call.args[1]) ? nullptr : recorder.dict_of(call.args[1]);
+  if (!name || !function) return nullptr;
+  if (dict == nullptr || !PyUnicode_Check(name.get()) || !recorder.is_recording()) {
+    return recorder.call_plainly(a, call, "a cached_property without a place for its value");
+  }
+  PyObject* known = recorder.read_item(dict, name.get());
+  if (known != nullptr || PyErr_Occurred() != nullptr) return Py_XNewRef(known);
+  PyObject* args[] = {nullptr, call.args[1]};
+  const Ref kept = Ref::borrow(dict);
+  Ref value = Ref::steal(recorder.call_object(a, {function.get(), args + 1, 1, nullptr}));
+  if (!value ||
+      !recorder.store_item(a, {dict, nullptr}, {name.get(), nullptr}, {value.get(), nullptr})) {
+    return nullptr;
+  }
+  return value.release();
+}
+
 }  // namespace
 
 ModelTable library_models() {
@@ -184,8 +251,24 @@ ModelTable library_models() {
       {"operator.getitem", getitem},
       {"operator.setitem", setitem},
       {"operator.contains", contains},
-      {"operator.index", pure_model},
       {"operator.truth", truth_of},
+      {"operator.is_", identity<false>},
+      {"operator.is_not", identity<true>},
+      {"operator.delitem", delitem},
+      {"operator.countOf", finds_item},
+      {"operator.indexOf", finds_item},
+      {"operator.length_hint", pure_model},
+      {"operator.concat", binary_operator<NB_ADD>},
+      {"operator.iconcat", binary_operator<NB_INPLACE_ADD>},
+      {"operator.iand", binary_operator<NB_INPLACE_AND>},
+      {"operator.ior", binary_operator<NB_INPLACE_OR>},
+      {"operator.ixor", binary_operator<NB_INPLACE_XOR>},
+      {"operator.ifloordiv", binary_operator<NB_INPLACE_FLOOR_DIVIDE>},
+      {"operator.imod", binary_operator<NB_INPLACE_REMAINDER>},
+      {"operator.ipow", binary_operator<NB_INPLACE_POWER>},
+      {"operator.imatmul", binary_operator<NB_INPLACE_MATRIX_MULTIPLY>},
+      {"operator.call", call_it},
+      {"functools.cached_property.__get__", get_cached_property},
       {"functools.reduce", reduce},
       {"itertools.chain", make_itertool},
       {"itertools.count", make_itertool},
@@ -196,6 +279,9 @@ ModelTable library_models() {
       {"itertools.starmap", make_itertool},
       {"itertools.permutations", make_itertool},
       {"itertools.combinations", make_itertool},
+      {"itertools.combinations_with_replacement", make_itertool},
+      {"itertools.groupby", make_itertool},
+      {"itertools.tee", tee},
       {"itertools.cycle", make_itertool},
       {"itertools.takewhile", make_itertool},
       {"itertools.dropwhile", make_itertool},

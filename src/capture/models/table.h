@@ -16,11 +16,13 @@ struct ModelRow {
 using ModelTable = std::vector<ModelRow>;
 
 ModelTable builtin_models();        ///< builtins.cpp: isinstance, getattr, super, iter, ...
-ModelTable container_models();      ///< containers.cpp: list, dict, set, tuple and their methods
+ModelTable container_models();      ///< containers.cpp: list, set, tuple and their methods
+ModelTable dict_models();           ///< dicts.cpp: dict, OrderedDict and their methods
 ModelTable collection_models();     ///< collections.cpp: deque, defaultdict, heapq
 ModelTable exception_models();      ///< exceptions.cpp: exceptions as objects, sys.exc_info
 ModelTable ordering_models();       ///< ordering.cpp: min, max, sorted, list.sort
 ModelTable function_models();       ///< functions.cpp: partial, itemgetter, MethodType
+ModelTable number_models();         ///< numbers.cpp: abs, round, range, str.join
 ModelTable value_models();          ///< values.cpp: functions of numbers and strings
 ModelTable introspection_models();  ///< introspection.cpp: callable, inspect.signature
 ModelTable library_models();  ///< library.cpp: functools, itertools, collections, operator, ...
@@ -38,6 +40,16 @@ bool has_known_text(Recorder& recorder, PyObject* exception);
 Ref followed(Recorder& recorder, PyObject* callable);
 /// Calls an operator.itemgetter, attrgetter or methodcaller.
 PyObject* call_getter(Recorder& recorder, Activation& a, const Call& call);
+
+/// list(iterable).
+PyObject* make_list(Recorder& recorder, Activation& a, const Call& call);
+/// Methods that change the contents of their object and need to know them.
+PyObject* changes_contents(Recorder& recorder, Activation& a, const Call& call);
+/// Methods that only read the contents.
+PyObject* reads_contents(Recorder& recorder, Activation& a, const Call& call);
+/// Stores in a dict what another mapping or an iterable of pairs holds, as dict.update does. False
+/// with an exception set.
+bool store_all(Recorder& recorder, Activation& a, PyObject* dict, PyObject* other);
 
 /// For models of functions that only compute from their arguments.
 PyObject* pure_model(Recorder& recorder, Activation& a, const Call& call);

@@ -1,4 +1,6 @@
 // Functions of torch that are not operators: modes, questions about tensors and about the state.
+#include <ATen/core/grad_mode.h>
+
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -47,6 +49,21 @@ PyObject* has_torch_function(Recorder& recorder, Activation& a, const Call& call
   return recorder.call_watched(a, call);
 }
 
+// Follows from a state that is asked for again with every call.
+PyObject* question(Recorder& recorder, Activation& a, const Call& call) {
+  return recorder.call_question(a, call);
+}
+
+// Functions of dtypes; they make tensors of these to find out.
+PyObject* of_dtypes(Recorder& recorder, Activation& a, const Call& call) {
+  for (std::size_t i = 0; i < call.count; ++i) {
+    if (!recorder.know_all(call.args[i]) || is_tensor(call.args[i])) {
+      return recorder.call_plainly(a, call, "a question about an unknown dtype");
+    }
+  }
+  return recorder.made(a, recorder.call_unseen(call), "a question about dtypes");
+}
+
 // Questions about a tensor that its guards answer.
 PyObject* metadata(Recorder& recorder, Activation& a, const Call& call) {
   for (std::size_t i = 0; i < call.count; ++i) {
@@ -58,6 +75,25 @@ PyObject* metadata(Recorder& recorder, Activation& a, const Call& call) {
     }
   }
   return recorder.made(a, recorder.call_watched(a, call), "a question about a tensor");
+}
+
+// x.type() is the name of its dtype; x.type(other) converts to a dtype, also by the name or class
+// of its tensors.
+PyObject* tensor_type_method(Recorder& recorder, Activation& a, const Call& call) {
+  if (call.count == 1) return metadata(recorder, a, call);
+  std::vector<PyObject*> args(call.args, call.args + call.count);
+  args.insert(args.begin(), nullptr);
+  Ref dtype;
+  if (call.count > 1 && std::string_view(Py_TYPE(args[2])->tp_name) == "torch.tensortype") {
+    const Ref is_cuda = Ref::steal(PyObject_GetAttrString(args[2], "is_cuda"));
+    dtype = Ref::steal(PyObject_GetAttrString(args[2], "dtype"));
+    if (!is_cuda || !dtype) return nullptr;
+    if (is_cuda.get() == Py_True) return recorder.call_plainly(a, call, "a tensor of a device");
+    recorder.is_constant(args[2]);
+    args[2] = dtype.get();
+  }
+  return recorder.call_tensor_function(a, "type", true,
+                                       {call.callable, args.data() + 1, call.count, call.names});
 }
 
 // torch.finfo, torch.iinfo, torch.device: objects that are values.
@@ -95,7 +131,13 @@ PyObject* apply_function(Recorder& recorder, Activation& a, const Call& call) {
   static PyObject* const function_type = function_class("Function");
   static PyObject* const own_setup = PyObject_GetAttrString(function_type, "setup_context");
   const auto plainly = [&](const char* why) { return recorder.call_plainly(a, call, why); };
-  if (recorder.grad_mode()) return plainly("the gradient of a torch.autograd.Function");
+  const auto wants_grad = [&](PyObject* argument) {
+    return is_tensor(argument) && recorder.touch(argument) && tensor_of(argument).requires_grad();
+  };
+  const bool has_grad_mode = recorder.grad_mode();
+  if (has_grad_mode && std::any_of(call.args, call.args + call.count, wants_grad)) {
+    return plainly("the gradient of a torch.autograd.Function");
+  }
   if (call.count == 0 || call.names != nullptr || !PyType_Check(call.args[0])) {
     return plainly("a torch.autograd.Function with keywords");
   }
@@ -112,17 +154,24 @@ PyObject* apply_function(Recorder& recorder, Activation& a, const Call& call) {
   for (std::size_t i = 1; i < call.count; ++i) {
     PyObject* argument = call.args[i];
     if (is_tensor(argument) && !is_plain_tensor(argument)) return plainly("a tensor subclass");
-    const bool needed =
-        is_tensor(argument) && recorder.touch(argument) && tensor_of(argument).requires_grad();
-    PyTuple_SET_ITEM(needs.get(), static_cast<Py_ssize_t>(i - 1), truth(needed));
+    PyTuple_SET_ITEM(needs.get(), static_cast<Py_ssize_t>(i - 1), truth(wants_grad(argument)));
     args.push_back(argument);
   }
   if (!recorder.is_recording()) return plainly("");
   recorder.track_local(needs.get());
   const Ref name = Ref::steal(PyUnicode_InternFromString("needs_input_grad"));
   if (!recorder.set_attribute(a, context.get(), name.get(), needs.get())) return nullptr;
+  // forward runs without recording gradients, and what it raises leaves the mode as it was.
+  if (has_grad_mode && !recorder.set_grad_mode(a, false)) return nullptr;
   Ref result =
       Ref::steal(recorder.call_object(a, {forward.get(), args.data() + 1, call.count, nullptr}));
+  if (has_grad_mode) {
+    if (recorder.is_recording()) {
+      recorder.set_grad_mode(a, true);
+    } else {
+      at::GradMode::set_enabled(true);
+    }
+  }
   if (!result) return nullptr;
   // An argument that comes back is a new alias of it, unless forward says that it was changed.
   const Ref dirty = Ref::steal(PyObject_GetAttrString(context.get(), "dirty_tensors"));
@@ -185,7 +234,37 @@ ModelTable torch_models() {
       {"torch.is_autocast_cache_enabled", state},
       {"torch._C._get_tracing_state", state},
       {"torch._C._is_tracing", state},
-      {"torch._C._get_cudnn_enabled", state},
+      {"torch._C._get_cudnn_enabled", question},
+      {"torch._C._get_cudnn_benchmark", question},
+      {"torch._C._get_cudnn_deterministic", question},
+      {"torch._C._get_cudnn_allow_tf32", question},
+      {"torch._C._get_cublas_allow_tf32", question},
+      {"torch._C._get_mkldnn_enabled", question},
+      {"torch._C._get_mkldnn_deterministic", question},
+      {"torch._C._get_nnpack_enabled", question},
+      {"torch._C._get_flash_sdp_enabled", question},
+      {"torch._C._get_mem_efficient_sdp_enabled", question},
+      {"torch._C._get_math_sdp_enabled", question},
+      {"torch._C._get_cudnn_sdp_enabled", question},
+      {"torch._C._get_overrideable_sdp_enabled", question},
+      {"torch._C._get_float32_matmul_precision", question},
+      {"torch._C._has_mkldnn", state},
+      {"torch._C._get_default_device", question},
+      {"torch._C._autograd._profiler_enabled", question},
+      {"torch._C._autograd._saved_tensors_hooks_is_enabled", question},
+      {"torch._C._autograd._saved_tensors_hooks_get_disabled_error_message", question},
+      {"torch._C._EngineBase.is_checkpoint_valid", question},
+      {"torch.get_num_threads", question},
+      {"torch.get_num_interop_threads", question},
+      {"torch.is_anomaly_enabled", question},
+      {"torch.is_anomaly_check_nan_enabled", question},
+      {"torch._C._get_warnAlways", question},
+      {"torch._C._get_deterministic_fill_uninitialized_memory", question},
+      {"torch.is_deterministic_algorithms_warn_only_enabled", question},
+      {"torch._C._get_deterministic_algorithms_warn_only", question},
+      {"sys.getrecursionlimit", question},
+      {"gc.isenabled", question},
+      {"os.cpu_count", question},
       {"torch._C._is_torch_function_enabled", state},
       {"torch._C._is_torch_function_mode_enabled", state},
       {"torch._C._len_torch_dispatch_stack", state},
@@ -214,8 +293,8 @@ ModelTable torch_models() {
       {"torch.is_signed", metadata},
       {"torch.numel", metadata},
       {"torch.result_type", metadata},
-      {"torch.promote_types", metadata},
-      {"torch.can_cast", metadata},
+      {"torch.promote_types", of_dtypes},
+      {"torch.can_cast", of_dtypes},
       {"torch.is_same_size", metadata},
       {"torch.is_storage", metadata},
       {"torch.Tensor.size", metadata},
@@ -233,6 +312,7 @@ ModelTable torch_models() {
       {"torch.Tensor.is_same_size", metadata},
       {"torch.Tensor.is_inference", metadata},
       {"torch.Tensor.__len__", metadata},
+      {"torch.Tensor.type", tensor_type_method},
   };
 }
 

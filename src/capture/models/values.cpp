@@ -18,21 +18,21 @@ void add_all(ModelTable& table, const char* owner, std::initializer_list<const c
 ModelTable value_models() {
   ModelTable table;
   add_all(table, "builtins",
-          {"divmod", "pow", "ord", "chr", "hex", "oct", "bin", "round", "ascii"});
+          {"pow", "ord", "chr", "hex", "oct", "bin", "ascii"});
   add_all(table, "math",
           {"acos",  "acosh", "asin",      "asinh", "atan",   "atan2",     "atanh",    "cbrt",
-           "ceil",  "comb",  "copysign",  "cos",   "cosh",   "degrees",   "dist",     "erf",
-           "erfc",  "exp",   "exp2",      "expm1", "fabs",   "factorial", "floor",    "fmod",
+           "comb",  "copysign",  "cos",   "cosh",   "degrees",   "dist",     "erf",
+           "erfc",  "exp",   "exp2",      "expm1", "fabs",   "factorial", "fmod",
            "frexp", "fsum",  "gamma",     "gcd",   "hypot",  "isclose",   "isfinite", "isinf",
            "isnan", "isqrt", "lcm",       "ldexp", "lgamma", "log",       "log10",    "log1p",
            "log2",  "modf",  "nextafter", "perm",  "pow",    "prod",      "radians",  "remainder",
-           "sin",   "sinh",  "sqrt",      "tan",   "tanh",   "trunc",     "ulp"});
+           "sin",   "sinh",  "sqrt",      "tan",   "tanh",   "ulp"});
   add_all(table, "cmath", {"sqrt", "exp", "log", "phase", "polar", "rect", "sin", "cos"});
   add_all(table, "builtins.str",
           {"capitalize",  "casefold",   "center",     "count",        "encode",       "endswith",
            "expandtabs",  "find",       "format",     "index",        "isalnum",      "isalpha",
            "isascii",     "isdecimal",  "isdigit",    "isidentifier", "islower",      "isnumeric",
-           "isprintable", "isspace",    "istitle",    "isupper",      "join",         "ljust",
+           "isprintable", "isspace",    "istitle",    "isupper",      "ljust",
            "lower",       "lstrip",     "partition",  "removeprefix", "removesuffix", "replace",
            "rfind",       "rindex",     "rjust",      "rpartition",   "rsplit",       "rstrip",
            "split",       "splitlines", "startswith", "strip",        "swapcase",     "title",
@@ -55,8 +55,12 @@ ModelTable value_models() {
   add_all(table, "builtins.slice", {"indices"});
   add_all(table, "builtins.tuple", {"index", "count", "__len__", "__contains__", "__eq__"});
   add_all(table, "builtins.range", {"index", "count", "__len__", "__contains__"});
-  add_all(table, "builtins", {"slice", "range"});
+  add_all(table, "builtins", {"slice"});
   add_all(table, "torch.Size", {"numel"});
+  add_all(table, "builtins.str", {"maketrans"});
+  add_all(table, "builtins.float", {"fromhex"});
+  add_all(table, "builtins.int", {"from_bytes"});
+  add_all(table, "sys", {"intern"});
   return table;
 }
 
