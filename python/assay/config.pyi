@@ -34,6 +34,7 @@ disable_passes: str
 pass_limit: int
 inject_fault: str
 kernel_fault: str
+matmul: Literal["auto", "aten", "onednn"]
 cxx: str
 compile_timeout: int
 cache_dir: str

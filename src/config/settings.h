@@ -129,6 +129,11 @@ inline constexpr auto settings = std::to_array<Setting>({
      "STEP:OPERATOR: inline_producers:exp"},
 
     // Kernels (docs/kernels.md).
+    {"matmul",
+     choice("auto", "auto|aten|onednn"),
+     {"ASSAY_MATMUL"},
+     "who multiplies large float32 matrices for the backend native: ATen's BLAS, oneDNN, or oneDNN "
+     "where it is faster, by the kind of CPU"},
     {"cxx",
      text(""),
      {"ASSAY_CXX", "CXX"},

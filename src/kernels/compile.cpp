@@ -11,6 +11,7 @@
 #include "kernels/inline_producers.h"
 #include "kernels/kernel_cache.h"
 #include "kernels/lower.h"
+#include "kernels/matmul.h"
 #include "kernels/memory_plan.h"
 #include "kernels/merge_kernels.h"
 #include "kernels/print.h"
@@ -34,14 +35,19 @@ const graph::RegisterPass registered_lower({.name = "lower_to_loops",
                                             .description = "operators become loops",
                                             .is_required = true});
 
-// What a training step saves for its backward must be in the order that the backward was made for.
-std::shared_ptr<const graph::Graph> with_best_layouts(const CompileRequest& request,
-                                                      const graph::PassOptions& options) {
-  if (request.role != Role::inference || !gains_by_channels_last(*request.graph)) {
-    return request.graph;
-  }
+// The graph as the libraries that compute convolutions and products like it best.
+std::shared_ptr<const graph::Graph> prepared_graph(const CompileRequest& request,
+                                                   const graph::PassOptions& options) {
+  // What a training step saves for its backward must be in the order that the backward was made
+  // for.
+  const bool orders_images =
+      request.role == Role::inference && gains_by_channels_last(*request.graph);
+  const bool splits_products = gains_by_split_addmm(*request.graph);
+  if (!orders_images && !splits_products) return request.graph;
   std::shared_ptr<graph::Graph> copy = request.graph->clone();
-  graph::Pipeline(options).run("channels_last", *copy);
+  graph::Pipeline pipeline(options);
+  if (orders_images) pipeline.run("channels_last", *copy);
+  if (splits_products) pipeline.run("split_addmm", *copy);
   return copy;
 }
 
@@ -158,7 +164,7 @@ std::shared_ptr<const CompiledGraph> compile(const CompileRequest& request,
 
   const graph::PassOptions pass_options = aten::pass_options();
   StepPipeline pipeline(pass_options);
-  LoopProgram program = lowered(pipeline, with_best_layouts(request, pass_options));
+  LoopProgram program = lowered(pipeline, prepared_graph(request, pass_options));
   program.name = to_string(request.role);
   if (!has_kernels(program)) return aten::run_with_aten(request);
   observe::artifact(observe::Artifact::post_grad_graphs,

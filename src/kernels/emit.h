@@ -25,7 +25,7 @@
 namespace assay::kernels {
 
 struct EmittedKernel {
-  std::string symbol;  ///< Kernels that do the same with other buffers share one.
+  std::string symbol;             ///< Kernels that do the same with other buffers share one.
   std::vector<BufferId> buffers;  ///< Distinct, in order of first mention, without scratch.
   std::int64_t work_units = 0;
   bool is_serial = false;  ///< It stores through indices that may repeat.

@@ -12,6 +12,7 @@
 
 #include "assay/error.h"
 #include "graph/copy_nodes.h"
+#include "kernels/matmul.h"
 
 namespace assay::kernels {
 
@@ -23,6 +24,10 @@ const at::Tensor& operand_tensor(const OutArguments& arguments, std::size_t inde
 
 void mm_out(const OutArguments& arguments, at::Tensor& out) {
   at::_ops::mm_out::call(operand_tensor(arguments, 0), operand_tensor(arguments, 1), out);
+}
+
+void onednn_out(const OutArguments& arguments, at::Tensor& out) {
+  multiply_by_onednn(operand_tensor(arguments, 0), operand_tensor(arguments, 1), out);
 }
 
 void bmm_out(const OutArguments& arguments, at::Tensor& out) {
@@ -78,7 +83,12 @@ OutFunction find_out_function(const ExternCall& call) {
   const bool fits = call.operands.size() == row->tensors &&
                     call.node->args().size() == row->tensors && takes_keywords(*call.node) &&
                     std::ranges::all_of(call.operands, is_tensor);
-  return fits ? row->function : nullptr;
+  if (!fits) return nullptr;
+  const bool is_product = row->function == &mm_out || row->function == &bmm_out;
+  return is_product && prefers_onednn(std::get<TensorRef>(call.operands[0]),
+                                      std::get<TensorRef>(call.operands[1]))
+             ? &onednn_out
+             : row->function;
 }
 
 OutScalars out_scalars(const ExternCall& call) {
