@@ -46,7 +46,10 @@ std::shared_ptr<const graph::Graph> prepared_graph(const CompileRequest& request
   if (!orders_images && !splits_products) return request.graph;
   std::shared_ptr<graph::Graph> copy = request.graph->clone();
   graph::Pipeline pipeline(options);
-  if (orders_images) pipeline.run("channels_last", *copy);
+  if (orders_images) {
+    pipeline.run("channels_last", *copy);
+    pipeline.run("products_of_convolutions", *copy);
+  }
   if (splits_products) pipeline.run("split_addmm", *copy);
   return copy;
 }

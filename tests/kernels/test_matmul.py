@@ -65,6 +65,10 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[[], list[Tensor]]]] = {
         lambda x, y: x.double() @ y.double(),
         floats((128, 128), (128, 128)),
     ),
+    "convolutions of single pixels": (
+        lambda x, v, w, b: F.conv2d(F.conv2d(x, v, b).relu(), w, b).sin(),
+        lambda: [*floats((2, 48, 24, 24), (48, 48, 1, 1), (48, 48, 1, 1))(), torch.randn(48)],
+    ),
     "infinities and NaN": (torch.mm, infinite),
 }
 
@@ -109,3 +113,20 @@ def test_switching_onednn_off_is_obeyed() -> None:
     with torch.backends.mkldnn.flags(enabled=False):
         compiled = assay.aot.compile(lambda x, y: (x @ y).relu(), backend="native")
         assert torch.equal(compiled(x, y), (x @ y).relu())
+
+
+def test_convolutions_of_single_pixels_are_products(capfd: pytest.CaptureFixture[str]) -> None:
+    x, v, w = torch.randn(2, 48, 24, 24), torch.randn(48, 48, 1, 1), torch.randn(48, 48, 1, 1)
+
+    def run(x: Tensor, v: Tensor, w: Tensor) -> Tensor:
+        return F.conv2d(F.conv2d(x, v).relu(), w).sin()
+
+    steps = [step.split(":")[0] for step in steps_of(capfd, run, [x, v, w])]
+    assert steps == [
+        "kernel clone_0",
+        "extern torch.ops.aten.mm.default",
+        "kernel relu_1",
+        "extern torch.ops.aten.mm.default",
+        "kernel fused_sin_clone_2",
+    ]
+    torch.testing.assert_close(assay.aot.compile(run)(x, v, w), run(x, v, w), rtol=1e-4, atol=1e-4)
