@@ -35,9 +35,10 @@ def run_stock(case: bench_reduce.Case, directory: Path) -> bench_reduce.Outcome:
 
 def run_assay(case: bench_reduce.Case, binary: Path, directory: Path) -> dict[str, Any]:
     begin = time.monotonic()
-    command = [binary, "diagnose", "--json", "--output", directory / "diagnosis"]
+    output = str(directory / "diagnosis")
+    command = [str(binary), "diagnose", "--json", "--output", output]
     done = subprocess.run(
-        [*command, SCRIPT, case.model, case.backend, case.fault],
+        [*command, str(SCRIPT), case.model, case.backend, case.fault],
         capture_output=True,
         env={**os.environ, "ASSAY_PYTHON": sys.executable, "OMP_NUM_THREADS": "1"},
         check=False,
