@@ -35,6 +35,19 @@ bool is_numbered(std::string_view stem) {
   return std::ranges::find(kStems, stem) != std::end(kStems);
 }
 
+// Inductor numbers its accumulators in the middle of their names: `at_Half_tmp_acc1_vec`.
+std::string without_accumulator_number(std::string_view word) {
+  static constexpr std::string_view kStem = "tmp_acc";
+  std::string name(word);
+  const std::size_t found = name.find(kStem);
+  if (found == std::string::npos) return name;
+  const std::size_t begin = found + kStem.size();
+  std::size_t end = begin;
+  while (end < name.size() && is_digit(name[end])) ++end;
+  if (end == name.size() || name[end] == '_') name.erase(begin, end - begin);
+  return name;
+}
+
 // Without the letter that the end cuts in two: a log could not hold it.
 void drop_half_letter(std::string& text) {
   std::size_t begin = text.size();
@@ -89,7 +102,7 @@ class Normaliser {
         if (word[end] != '_' && !is_name) break;
         word = word.substr(0, is_name ? end + 1 : end);
       }
-      out_ += word;
+      out_ += without_accumulator_number(word);
       return;
     }
     while (at_ + 1 < text_.size() && (text_[at_] == '.' || text_[at_] == '-') &&

@@ -1,8 +1,9 @@
 """Bugs of torch.compile that users reported and that PyTorch 2.13.0 still has on a CPU.
 
-Each program is our own, written after the description. ``f`` and ``args`` are the program under
-test; ``stage`` and ``calls`` are what a diagnosis must find: the calls of the result are among
-``calls``, and the first of them is there.
+Each program is our own, written after the description; where the report is about another case of
+the same fault, its number is called related. ``f`` and ``args`` are the program under test;
+``stage`` and ``calls`` are what a diagnosis must find: the calls of the result are among ``calls``,
+and the first of them is there.
 """
 
 from __future__ import annotations
@@ -20,13 +21,18 @@ class Bug:
     calls: tuple[str, ...]
     program: str
     is_inside: bool = True  # whether it can be part of a larger model
-    tail: str = "result = torch.compile(f)(*args)\nprint(result, result.dtype)\n"
+    tail: str = "result = torch.compile(f)(*args)\nprint(result, result.dtype, result.stride())\n"
+
+
+DECOMPOSITIONS = "inductor (decompositions and partitioner)"
+# Checks of eager's that compiled code does without.
+VALIDATION = "pytorch/pytorch#197554 (related)"
 
 
 BUGS = {
     # 5 // 0.1 is 49 in eager: inductor divides and rounds down.
     "floor_divide": Bug(
-        "pytorch/pytorch#143283", "inductor", "accuracy", ("//",), """
+        "pytorch/pytorch#197895", "inductor", "accuracy", ("//",), """
 def f(x, y):
     return x // y
 args = (torch.tensor([5.0, -5.0, 0.3, 6.0, 0.9]), torch.full((5,), 0.1))
@@ -38,13 +44,13 @@ def f(a, b):
 args = (torch.ones((1, 1, 2), dtype=torch.int8), torch.ones((1, 2, 2), dtype=torch.int8))
 """),
     "prod_int8": Bug(
-        "pytorch/pytorch#143566", "inductor", "accuracy", (".prod", ".to"), """
+        "pytorch/pytorch#191499 (related)", "inductor", "accuracy", (".prod", ".to"), """
 def f(x):
     return x.prod(dtype=torch.int8)
 args = (torch.full((40,), 3, dtype=torch.int8),)
 """),
     "amin_uint8": Bug(
-        "pytorch/pytorch#105264", "inductor", "accuracy", (".amin", ".to"), """
+        "pytorch/pytorch#191499", "inductor", "accuracy", (".amin", ".to"), """
 def f(x):
     return x.amin()
 args = (torch.randint(1, 255, (64, 64), dtype=torch.uint8),)
@@ -65,14 +71,14 @@ f = torch.func.jacfwd(g)
 args = ((torch.arange(1, 10, dtype=torch.float16) / 10).reshape(3, 3),)
 """, is_inside=False),
     "normal_dtype": Bug(
-        "pytorch/pytorch#194547", "inductor (decompositions and partitioner)", "accuracy",
+        "pytorch/pytorch#194547", DECOMPOSITIONS, "accuracy",
         ("torch.normal",), """
 def f(loc, scale):
     return torch.normal(loc, scale)
 args = (torch.zeros(8, dtype=torch.float16), torch.zeros(8))
 """),
     "resize_uint8": Bug(
-        "pytorch/pytorch#156788", "aot_autograd", "accuracy",
+        "pytorch/pytorch#156788 (related)", "aot_autograd", "accuracy",
         ("torch.nn.functional.interpolate", ".to"), """
 def f(x):
     return torch.nn.functional.interpolate(x, scale_factor=2, mode="bilinear")
@@ -100,6 +106,101 @@ args = [torch.randn(size, requires_grad=True) for size in sizes]
 """, is_inside=False, tail="""
 torch.compile(f)(*args).sum().backward()
 print(args[0].grad.flatten()[:8])
+"""),
+    "acosh_of_large": Bug(
+        "", "inductor", "accuracy", ("torch.acosh",), """
+def f(x):
+    return torch.acosh(x)
+args = (torch.tensor([1.0, 1e20, 0.5] * 8),)
+"""),
+    # One NaN that is right must not hide the one that is wrong.
+    "remainder_of_infinity": Bug(
+        "", "inductor", "accuracy", ("torch.remainder",), """
+def f(x, y):
+    return torch.remainder(x, y)
+inf = float("inf")
+args = (torch.tensor([1.0, -1.0, 5.0] * 8), torch.tensor([inf, inf, -inf] * 8))
+"""),
+    "grid_sample_of_nan": Bug(
+        "", DECOMPOSITIONS, "accuracy", ("torch.nn.functional.grid_sample",), """
+def f(x, grid):
+    return torch.nn.functional.grid_sample(x, grid, mode="nearest", padding_mode="border")
+args = (torch.randn(1, 2, 4, 4), torch.full((1, 3, 3, 2), float("nan")))
+"""),
+    "sum_to_bool": Bug(
+        "", "inductor", "exception", (".sum",), """
+def f(x):
+    return x.sum(dtype=torch.bool)
+args = (torch.tensor([1, 2, 3]),)
+"""),
+    "triu_min_int8": Bug(
+        "pytorch/pytorch#178259", "inductor", "exception",
+        ("torch.min", "torch.triu", "operator.getitem"), """
+def f(x):
+    return torch.min(torch.triu(x), dim=0)[0]
+args = (torch.randint(-128, 128, (57, 22), dtype=torch.int8),)
+"""),
+    "int_min_division": Bug(
+        "pytorch/pytorch#184406", "inductor", "signal", ("torch.floor_divide",), """
+def f(x, y):
+    return torch.floor_divide(x, y)
+args = (torch.tensor([-(2**31)], dtype=torch.int32), torch.tensor([-1], dtype=torch.int32))
+"""),
+    "addr_strides": Bug(
+        "pytorch/pytorch#198364", DECOMPOSITIONS, "accuracy", ("torch.addr",), """
+def f(a, x, y):
+    return torch.addr(a, x, y, beta=0.0)
+args = (torch.rand(6, 5).mT, torch.rand(5), torch.rand(6))
+"""),
+    "negative_beta": Bug(
+        "pytorch/pytorch#194501", DECOMPOSITIONS, "accuracy",
+        ("torch.nn.functional.smooth_l1_loss",), """
+def f(x, y):
+    return torch.nn.functional.smooth_l1_loss(x, y, beta=-1.0)
+args = (torch.tensor([1.0]), torch.tensor([0.0]))
+"""),
+    "cross_entropy_target": Bug(
+        "pytorch/pytorch#193757", DECOMPOSITIONS, "accuracy",
+        ("torch.nn.functional.binary_cross_entropy",), """
+def f(x, target):
+    return torch.nn.functional.binary_cross_entropy(x, target)
+args = (torch.ones(4, 4), torch.full((4, 4), 1.5))
+"""),
+    "linear_dtypes": Bug(
+        "pytorch/pytorch#141865", DECOMPOSITIONS, "accuracy", ("torch._C._nn.linear",), """
+def f(x, weight):
+    return torch.nn.functional.linear(x, weight)
+args = (torch.ones(1, 1, dtype=torch.float16), torch.ones(1, 1))
+"""),
+    "index_bounds": Bug(
+        VALIDATION, "inductor", "accuracy", ("operator.getitem",), """
+def f(x, i):
+    return x[i]
+args = (torch.randn(4), torch.tensor([0, 7]))
+"""),
+    "argmax_of_bool": Bug(
+        VALIDATION, "inductor", "accuracy", ("torch.argmax",), """
+def f(x):
+    return torch.argmax(x)
+args = (torch.tensor([True, False]),)
+"""),
+    "index_add_dtypes": Bug(
+        VALIDATION, "inductor", "accuracy", (".index_add",), """
+def f(x, i, y):
+    return x.index_add(0, i, y)
+args = (torch.zeros(5), torch.tensor([1, 1]), torch.ones(2, dtype=torch.float64))
+"""),
+    "maximum_of_nothing": Bug(
+        VALIDATION, "inductor", "accuracy", (".max",), """
+def f(x):
+    return x.max()
+args = (torch.empty(0),)
+"""),
+    "write_to_expanded": Bug(
+        VALIDATION, "aot_autograd", "accuracy", (".add_", ".expand"), """
+def f(x):
+    return x.expand(3, 4).add_(1)
+args = (torch.randn(1, 4),)
 """),
     # No graph shows it: that the input is a ZeroTensor cannot be written to a file.
     "zero_tensor": Bug(
@@ -157,7 +258,7 @@ class Model(torch.nn.Module):
 
 with torch.no_grad():
     h, result = torch.compile(Model())(torch.randn(2, 16), *args)
-print(h.sum(), result, result.dtype)
+print(h.sum(), result, result.dtype, result.stride())
 '''
 
 

@@ -15,6 +15,7 @@ from assay.diagnose import output
         ("1e-05", "1.0001e-05"),
         ("nan", "nan"),
         ("a  b", "a b"),
+        ("grad_fn=<MulBackward0>", "grad_fn=<CompiledFunctionBackward>"),
     ],
 )
 def test_rounding_is_not_a_difference(left: str, right: str) -> None:

@@ -38,6 +38,8 @@ TEST(Signature, MessagesLoseWhatVaries) {
       {"node 'relu' failed", "node 'relu' failed"},
       {"add_1_2 and arg0_1", "add and arg"},
       {"buf12 reads in_ptr0 and s77", "buf reads in_ptr and s"},
+      {"conflicting declaration ‘auto at_Half_tmp_acc1_vec’",
+       "conflicting declaration ‘auto at_Half_tmp_acc_vec’"},
       {"float32 is not int64, conv2d is not relu6", "float32 is not int64, conv2d is not relu6"},
       // a compiler's output
       {"g++ failed:\n/tmp/k3/a.cpp:12:5: error: 'tmp7' was not declared\n  tmp7 = "

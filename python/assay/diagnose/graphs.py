@@ -45,6 +45,11 @@ class Graph:
         """Whether the graph draws random numbers."""
         return RANDOM.search(self.file.read_text()) is not None
 
+    @property
+    def has_levels(self) -> bool:
+        """Whether torch.func's levels are entered and left in the graph."""
+        return self.is_usable and "_increment_nesting(" in self.file.read_text()
+
     def with_eager_random(self) -> Graph:
         """The same graph, with random numbers that are eager's."""
         file = self.file.with_name(f"{self.file.stem}_eager_random.py")
@@ -81,7 +86,11 @@ def of_dynamo(graphs: list[Graph]) -> list[Graph]:
 
 
 def at(graphs: list[Graph], where: dict[str, Any]) -> list[Graph]:
-    """Those of one place: Dynamo's graph first, which a user can read, then the half."""
+    """Those of one place: Dynamo's graph first, which a user can read, then the half.
+
+    Between the levels of torch.func no call can be taken out alone; there the half goes first.
+    """
     number, half = where.get("graph"), where.get("half")
     found = [graph for graph in graphs if graph.number == number]
-    return [graph for graph in found if graph.half in ("dynamo", half)]
+    found = [graph for graph in found if graph.half in ("dynamo", half)]
+    return sorted(found, key=lambda graph: graph.has_levels)
