@@ -8,6 +8,7 @@
 #include "aten/result_structure.h"
 #include "aten/value.h"
 #include "backends/error.h"
+#include "capture/object_graph.h"
 #include "captured_function.h"
 #include "fx_graph.h"
 #include "fx_meta.h"
@@ -46,7 +47,7 @@ std::size_t count_leaves(const graph::Graph& graph) {
 }
 
 // What the user's function returned.
-class PythonGraph : public CompiledGraph {
+class PythonGraph : public CompiledGraph, public capture::ObjectGraph {
  public:
   PythonGraph(py::object callable, std::string backend, std::size_t results)
       : callable_(hold(std::move(callable))), backend_(std::move(backend)), results_(results) {}
@@ -62,6 +63,14 @@ class PythonGraph : public CompiledGraph {
     } catch (const py::error_already_set& error) {
       throw PythonError(error);
     }
+  }
+
+  void call_objects(std::span<PyObject*> arguments, Outputs& outputs) const override {
+    const std::size_t count = arguments.size() | PY_VECTORCALL_ARGUMENTS_OFFSET;
+    const auto returned = py::reinterpret_steal<py::object>(
+        PyObject_Vectorcall(callable_->ptr(), arguments.data(), count, nullptr));
+    if (!returned) throw PythonError(py::error_already_set());
+    add_results(returned, outputs);
   }
 
  private:

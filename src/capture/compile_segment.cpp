@@ -6,6 +6,7 @@
 #include "assay/error.h"
 #include "aten/input_copies.h"
 #include "aten/rng_state.h"
+#include "capture/object_graph.h"
 #include "repro/config.h"
 #include "repro/debug.h"
 
@@ -47,6 +48,7 @@ std::string compile_segment(Segment& segment, const CaptureSettings& settings,
     request.options.clear();
     segment.compiled = repro::compile_with_debug(*find_backend("eager"), std::move(request));
   }
+  segment.takes_objects = dynamic_cast<const ObjectGraph*>(segment.compiled.get());
   if (repro::current_debug_config().repro_after != repro::ReproAfter::none) {
     try_compiled(segment, example_inputs);
   }

@@ -1,5 +1,6 @@
 #include "capture/constant_objects.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "capture/torch_types.h"
@@ -182,20 +183,16 @@ bool is_builtin_dict(PyObject* object) {
 
 bool is_sequence(PyObject* object) { return PyList_Check(object) || PyTuple_Check(object); }
 
-// A subclass that reads its items as list and tuple do.
+// A subclass that reads its items as list and tuple do. Its slots do not tell: those of a subclass
+// of list ask for the method in any case.
 bool has_builtin_items(PyObject* object) {
-  const PyTypeObject* type = Py_TYPE(object);
-  const PyMappingMethods* mapping = type->tp_as_mapping;
-  if (PyTuple_Check(object)) {
-    return mapping != nullptr &&
-           mapping->mp_subscript == PyTuple_Type.tp_as_mapping->mp_subscript &&
-           type->tp_iter == PyTuple_Type.tp_iter;
-  }
-  if (PyList_Check(object)) {
-    return mapping->mp_subscript == PyList_Type.tp_as_mapping->mp_subscript &&
-           type->tp_iter == PyList_Type.tp_iter;
-  }
-  return false;
+  static PyObject* const names[] = {PyUnicode_InternFromString("__getitem__"),
+                                    PyUnicode_InternFromString("__iter__")};
+  PyTypeObject* base = PyTuple_Check(object) ? &PyTuple_Type : &PyList_Type;
+  if (!is_sequence(object)) return false;
+  return std::ranges::all_of(names, [&](PyObject* name) {
+    return _PyType_Lookup(Py_TYPE(object), name) == _PyType_Lookup(base, name);
+  });
 }
 
 bool is_container(PyObject* object) {

@@ -330,8 +330,9 @@ PyObject* Recorder::call_builtin(Activation& a, const Call& call) {
   PyErr_Clear();
   if (self && name && self.get() != Py_None && !PyModule_Check(self.get())) {
     // A bound method of a builtin type: call what it was bound from.
-    PyObject* found = PyType_Check(self.get()) ? class_method_of(self.get(), name.get())
-                                               : bound_from(callable, self.get(), name.get());
+    PyObject* found =
+        PyType_Check(self.get()) ? class_method_of(self.get(), name.get()) : nullptr;
+    if (found == nullptr) found = bound_from(callable, self.get(), name.get());
     if (found != nullptr) {
       is_constant(found);
       const WithReceiver with(found, self.get(), call);
@@ -596,8 +597,27 @@ PyObject* Recorder::import_name(Activation& a, PyObject* name, Operand from_list
   }
   const SuspendScope suspended(*this);  // a package's submodules are looked for in Python
   PyObject* module = Operations::import_name(a, name, from_list, level);
-  if (is_recording() && module != nullptr) is_constant(module);
+  if (is_recording() && module != nullptr) {
+    know_import(name);
+    const Ref full_name = Ref::steal(PyObject_GetAttrString(module, "__name__"));
+    PyErr_Clear();
+    if (full_name && PyUnicode_Check(full_name.get())) know_import(full_name.get());
+    is_constant(module);
+  }
   return module;
+}
+
+// What `import` finds in sys.modules, where somebody may put another module.
+void Recorder::know_import(PyObject* name) {
+  PyObject* modules = PyImport_GetModuleDict();
+  PyObject* found = PyDict_GetItem(modules, name);
+  if (found == nullptr) return;
+  is_constant(modules);
+  PyObject* interned_name = Py_NewRef(name);
+  PyUnicode_InternInPlace(&interned_name);
+  const Ref kept = Ref::steal(interned_name);
+  read_item(modules, interned_name);
+  touch(found);
 }
 
 PyObject* Recorder::import_from(Activation& a, Operand module, PyObject* name) {

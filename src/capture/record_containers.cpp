@@ -127,7 +127,7 @@ PyObject* Recorder::load_item(Activation& a, Operand container, Operand key) {
     if (!know_all(key.object)) return plainly("an unknown index");
     return made(a, Operations::load_item(a, container, key), "indexing");
   }
-  if (is_sequence(object) && has_builtin_items(object)) {
+  if (has_known_items(object)) {
     if (is_tensor(key.object)) return plainly("a list is indexed by a tensor's value");
     if (!know_all(key.object)) {
       if (!is_python_method(key.object, "__index__")) return plainly("an unknown index");

@@ -212,8 +212,16 @@ bool Recorder::know_order(PyObject* object) {
   return true;
 }
 
+bool Recorder::has_known_items(PyObject* object) {
+  if (PyList_CheckExact(object) || PyTuple_CheckExact(object)) return true;
+  if (!is_sequence(object)) return false;
+  is_python_method(object, "__getitem__");  // a subclass may get one later: guarded
+  is_python_method(object, "__iter__");
+  return has_builtin_items(object);
+}
+
 bool Recorder::is_iterable_known(PyObject* object) {
-  return (is_sequence(object) && has_builtin_items(object)) || is_scalar(object) ||
+  return has_known_items(object) || is_scalar(object) ||
          is_builtin_dict(object) || PyAnySet_CheckExact(object) ||
          Py_TYPE(object) == &PyRange_Type || Py_TYPE(object) == deque_type();
 }

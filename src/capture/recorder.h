@@ -343,6 +343,7 @@ class Recorder final : public Operations {
   PyObject* call_instance(Activation& a, const Call& call);
   PyObject* match_attributes(Activation& a, PyObject* subject, PyObject* type, int count,
                              PyObject* names);
+  void know_import(PyObject* name);
   bool was_written_to(PyTypeObject* type, PyObject* name) const;
   PyObject* call_weak_reference(Activation& a, const Call& call);
   PyObject* call_builtin(Activation& a, const Call& call);
@@ -358,6 +359,7 @@ class Recorder final : public Operations {
   void distinct_keys(std::vector<std::vector<const Source*>>& groups) const;
   bool has_tensor(const Call& call);
   bool is_iterable_known(PyObject* object);
+  bool has_known_items(PyObject* object);
   bool know_items(PyObject* dict, Tracked& tracked);
   /// Guards the order in which a loop over a set meets its items. False: it is not known.
   bool know_order(PyObject* object);

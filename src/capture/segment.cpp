@@ -6,6 +6,7 @@
 
 #include "aten/rng_state.h"
 #include "capture/cpython_311.h"
+#include "capture/object_graph.h"
 #include "capture/torch_types.h"
 
 namespace assay::capture {
@@ -127,19 +128,35 @@ bool Segment::shares_memory_as_before(const GuardValues& values) const {
   return sharing->same_sharing({arguments.data(), arguments.size()});
 }
 
-void Segment::run_graph(std::span<c10::IValue> arguments, Outputs& outputs) const {
+void Segment::call_graph(const GuardValues& values, Outputs& outputs) const {
+  if (takes_objects != nullptr) {
+    c10::SmallVector<PyObject*, 128> objects = {nullptr};
+    for (const GraphInput& input : inputs) {
+      objects.push_back(values.objects[static_cast<std::size_t>(input.step)]);
+    }
+    takes_objects->call_objects({objects.data() + 1, objects.size() - 1}, outputs);
+    return;
+  }
+  c10::SmallVector<c10::IValue, 16> arguments;
+  for (const GraphInput& input : inputs) {
+    arguments.push_back(to_input(values.objects[static_cast<std::size_t>(input.step)]));
+  }
+  if (graph->size() > kSmallGraph + inputs.size()) {
+    const pybind11::gil_scoped_release unlocked;
+    compiled->call({arguments.data(), arguments.size()}, outputs);
+  } else {
+    compiled->call({arguments.data(), arguments.size()}, outputs);
+  }
+}
+
+void Segment::run_graph(const GuardValues& values, Outputs& outputs) const {
   // If the graph raises, the loop runs this part again, from the same random state.
   std::optional<aten::RestoreGeneratorScope> generator;
   if (is_random) generator.emplace();
   const bool grad_mode = at::GradMode::is_enabled();
   try {
     if (runs_with_grad) at::GradMode::set_enabled(true);
-    if (graph->size() > kSmallGraph + inputs.size()) {
-      const pybind11::gil_scoped_release unlocked;
-      compiled->call(arguments, outputs);
-    } else {
-      compiled->call(arguments, outputs);
-    }
+    call_graph(values, outputs);
   } catch (...) {
     at::GradMode::set_enabled(grad_mode);
     throw;
@@ -152,13 +169,7 @@ bool Segment::replay(Activation& activation, const GuardValues& values) const {
   try {
     c10::SmallVector<c10::IValue, 16> outputs;
     AutocastNesting nesting(autocast);
-    if (compiled != nullptr) {
-      c10::SmallVector<c10::IValue, 16> arguments;
-      for (const GraphInput& input : inputs) {
-        arguments.push_back(to_input(values.objects[static_cast<std::size_t>(input.step)]));
-      }
-      run_graph({arguments.data(), arguments.size()}, outputs);
-    }
+    if (compiled != nullptr) run_graph(values, outputs);
     std::vector<Ref> made = cook(recipes, values, {outputs.data(), outputs.size()});
     for (const Effect& effect : effects) {
       if (redo(effect, made) < 0) throw PythonError{};

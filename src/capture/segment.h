@@ -16,6 +16,8 @@
 
 namespace assay::capture {
 
+class ObjectGraph;
+
 /// A change of an object that existed before the segment, redone after its graph has run.
 struct Effect {
   enum class Kind : std::uint8_t {
@@ -56,6 +58,7 @@ struct Segment {
   std::unique_ptr<SegmentGuards> guards;
   std::shared_ptr<const graph::Graph> graph;      ///< Null if no operator was recorded.
   std::shared_ptr<const CompiledGraph> compiled;  ///< Null likewise.
+  const ObjectGraph* takes_objects = nullptr;     ///< `compiled`, if it is one of these.
   std::vector<GraphInput> inputs;
   Recipes recipes;
   std::vector<Effect> effects;
@@ -87,7 +90,8 @@ struct Segment {
   bool replay(Activation& activation, const GuardValues& values) const;
 
  private:
-  void run_graph(std::span<c10::IValue> arguments, Outputs& outputs) const;
+  void run_graph(const GuardValues& values, Outputs& outputs) const;
+  void call_graph(const GuardValues& values, Outputs& outputs) const;
 };
 
 }  // namespace assay::capture

@@ -4,6 +4,7 @@
 
 #include "capture/constant_objects.h"
 #include "capture/dict_order.h"
+#include "capture/guard_snapshot.h"
 #include "capture/torch_types.h"
 
 namespace assay::capture {
@@ -197,6 +198,8 @@ SegmentGuards::SegmentGuards(const SourceTree& tree, const std::vector<bool>& ne
   }
 }
 
+SegmentGuards::~SegmentGuards() = default;
+
 int SegmentGuards::step_of(const Source& source) const {
   return step_of_[static_cast<std::size_t>(source.id)];
 }
@@ -324,6 +327,25 @@ bool SegmentGuards::hold(const Activation& activation, const guards::GlobalState
                          GuardValues& values) const {
   if (!(state == state_) || activation.frame->f_globals != globals_.get()) return false;
   if (no_exception_ && is_handling(activation)) return false;
+  // Kept: a check may run Python code, which may call this function again.
+  if (const std::shared_ptr<const GuardSnapshot> last = snapshot_) {
+    if (last->holds(*this, activation, values)) {
+      attempts_ = 0;
+      return true;
+    }
+  }
+  values.kept.clear();
+  if (!hold_one_by_one(activation, values)) return false;
+  // A few steps are as cheap as a snapshot. One that never holds is not made again and again.
+  constexpr std::size_t kManySteps = 24;
+  constexpr int kAttempts = 8;
+  if (steps_.size() < kManySteps || attempts_ >= kAttempts) return true;
+  ++attempts_;
+  snapshot_ = std::make_shared<const GuardSnapshot>(*this, values);
+  return true;
+}
+
+bool SegmentGuards::hold_one_by_one(const Activation& activation, GuardValues& values) const {
   values.objects.resize(steps_.size());
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     const Step& step = steps_[i];

@@ -41,6 +41,8 @@ struct GuardValues {
   std::vector<Ref> kept;
 };
 
+class GuardSnapshot;
+
 class SegmentGuards {
  public:
   /// `needed`: sources whose objects a replay uses, by id. `distinct`: groups of sources that must
@@ -49,6 +51,7 @@ class SegmentGuards {
                 const std::vector<std::vector<const Source*>>& distinct,
                 std::vector<TypeLookup> lookups, std::vector<SubclassCheck> subclass_checks,
                 const guards::GlobalState& state, PyObject* globals);
+  ~SegmentGuards();
 
   /// They hold only where no exception is being handled.
   void require_no_exception() { no_exception_ = true; }
@@ -65,6 +68,7 @@ class SegmentGuards {
   int step_of(const Source& source) const;
 
  private:
+  friend class GuardSnapshot;
   struct Step {
     Access access = Access::constant;
     int parent = -1;
@@ -83,6 +87,7 @@ class SegmentGuards {
   static std::string why(const Step& step, PyObject* object, const GuardValues& values,
                          const std::vector<Step>& steps);
   bool lookups_hold() const;
+  bool hold_one_by_one(const Activation& activation, GuardValues& values) const;
   bool all_distinct(const GuardValues& values) const;
   std::vector<Step> steps_;
   std::vector<int> step_of_;                // by source id
@@ -93,6 +98,9 @@ class SegmentGuards {
   guards::GlobalState state_;
   Ref globals_;
   bool no_exception_ = false;
+  /// What held last, from which it is seen cheaply that it still does.
+  mutable std::shared_ptr<const GuardSnapshot> snapshot_;
+  mutable int attempts_ = 0;  // to make one, since one held
 };
 
 }  // namespace assay::capture

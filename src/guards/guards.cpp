@@ -1,6 +1,7 @@
 #include "guards/guards.h"
 
 #include <c10/util/SmallVector.h>
+#include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
 #include <bit>
@@ -72,9 +73,21 @@ TensorGuard::TensorGuard(const at::Tensor& tensor)
 bool TensorGuard::holds(const at::Tensor& tensor) const {
   if (tensor.key_set() != keys_) return false;  // also tells the layout
   if (is_nested_) return true;
-  return tensor.scalar_type() == dtype_ && tensor.requires_grad() == requires_grad_ &&
-         tensor.sizes() == sizes_ && (!has_strides_ || tensor.strides() == strides_) &&
-         tensor.is_leaf() == is_leaf_ && tensor.device() == device_;
+  return tensor.scalar_type() == dtype_ && tensor.sizes() == sizes_ &&
+         (!has_strides_ || tensor.strides() == strides_) && tensor.device() == device_ &&
+         same_history(tensor);
+}
+
+bool TensorGuard::same_history(const at::Tensor& tensor) const {
+  const c10::AutogradMetaInterface* any = tensor.unsafeGetTensorImpl()->autograd_meta();
+  if (any == nullptr) return is_leaf_ && !requires_grad_;
+  const auto* meta = static_cast<const torch::autograd::AutogradMeta*>(any);
+  // A view's history may have to be made first.
+  if (meta->is_view_) {
+    return tensor.requires_grad() == requires_grad_ && tensor.is_leaf() == is_leaf_;
+  }
+  const bool is_leaf = meta->grad_fn_ == nullptr;
+  return is_leaf == is_leaf_ && (meta->requires_grad_ || !is_leaf) == requires_grad_;
 }
 
 std::string TensorGuard::failure(const at::Tensor& tensor, const std::string& name) const {

@@ -27,6 +27,9 @@ class TensorGuard {
   std::string failure(const at::Tensor& tensor, const std::string& name) const;
 
  private:
+  /// Whether it is a leaf and requires grad as before.
+  bool same_history(const at::Tensor& tensor) const;
+
   c10::DispatchKeySet keys_;  // tells sparse, quantized, subclasses, lazy negatives apart
   c10::ScalarType dtype_;
   c10::Device device_;

@@ -124,6 +124,11 @@ PyObject* reads_contents(Recorder& recorder, Activation& a, const Call& call) {
 
 namespace {
 
+PyObject* set_contains(Recorder& recorder, Activation& a, const Call& call) {
+  if (call.count != 2) return recorder.call_watched(a, call);  // raises
+  return recorder.contains(a, {call.args[1], nullptr}, {call.args[0], nullptr}, false);
+}
+
 // index, count, remove and `in`: the items are compared with the argument.
 template <PyObject* (*model)(Recorder&, Activation&, const Call&)>
 PyObject* compares_items(Recorder& recorder, Activation& a, const Call& call) {
@@ -211,6 +216,8 @@ ModelTable container_models() {
       {"builtins.set.copy", reads_contents},
       {"builtins.frozenset.union", reads_contents},
       {"builtins.set.pop", set_pop},
+      {"builtins.set.__contains__", set_contains},
+      {"builtins.frozenset.__contains__", set_contains},
       {"builtins.frozenset.intersection", reads_contents},
       {"builtins.frozenset.difference", reads_contents},
       {"builtins.frozenset.symmetric_difference", reads_contents},

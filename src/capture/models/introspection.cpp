@@ -178,6 +178,13 @@ PyObject* id(Recorder& recorder, Activation& a, const Call& call) {
   return recorder.call_watched(a, call);
 }
 
+bool has_only_scalars(PyObject* tuple) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) {
+    if (!is_scalar(PyTuple_GET_ITEM(tuple, i))) return false;
+  }
+  return true;
+}
+
 PyObject* hash(Recorder& recorder, Activation& a, const Call& call) {
   if (call.count != 1 || !recorder.touch(call.args[0])) {
     return recorder.call_plainly(a, call, "hash() of an unknown object");
@@ -198,6 +205,12 @@ PyObject* hash(Recorder& recorder, Activation& a, const Call& call) {
   }
   if (is_scalar(object) || is_value_of_subclass(object) || recorder.has_only_values(object)) {
     return recorder.call_watched(a, call);
+  }
+  if (PyFrozenSet_CheckExact(object) && recorder.know_contents(object)) {
+    const Ref items = Ref::steal(PySequence_Tuple(object));
+    if (items && has_only_scalars(items.get())) {
+      return recorder.call_watched(a, call);
+    }
   }
   return recorder.call_plainly(a, call, "hash() of an object that is not modelled");
 }

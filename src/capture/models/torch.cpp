@@ -51,6 +51,9 @@ PyObject* has_torch_function(Recorder& recorder, Activation& a, const Call& call
 
 // Follows from a state that is asked for again with every call.
 PyObject* question(Recorder& recorder, Activation& a, const Call& call) {
+  for (std::size_t i = 0; i < call.count; ++i) {
+    if (recorder.touch(call.args[i])) recorder.guard_identity(call.args[i]);
+  }
   return recorder.call_question(a, call);
 }
 
@@ -253,7 +256,7 @@ ModelTable torch_models() {
       {"torch._C._autograd._profiler_enabled", question},
       {"torch._C._autograd._saved_tensors_hooks_is_enabled", question},
       {"torch._C._autograd._saved_tensors_hooks_get_disabled_error_message", question},
-      {"torch._C._EngineBase.is_checkpoint_valid", question},
+      {"torch._C._ImperativeEngine.is_checkpoint_valid", question},
       {"torch.get_num_threads", question},
       {"torch.get_num_interop_threads", question},
       {"torch.is_anomaly_enabled", question},
