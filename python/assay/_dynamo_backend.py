@@ -8,6 +8,7 @@ found by its entry point (``torch_dynamo_backends`` in pyproject.toml); in a sou
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
@@ -15,7 +16,7 @@ import torch
 
 from assay import _C, aot
 from assay._after_import import after_import
-from assay.errors import UserError
+from assay.errors import OperatorError, UserError
 from assay.fx import from_graph_module
 
 __all__ = ["assay", "register"]
@@ -42,8 +43,12 @@ def assay(
     inputs = [_concrete(value) for value in example_inputs]
 
     def prepared(handle: _C.CompiledFunction) -> _C.CompiledFunction:
+        handle.raise_as(gm)
         if not any(value is _UNKNOWN for value in inputs):
-            handle.prepare(*inputs)  # now: Dynamo reports what fails here as the backend's failure
+            # Now: what fails here, Dynamo reports as our failure. But if the program raises for
+            # these inputs, the call will do so, as eager does.
+            with suppress(OperatorError):
+                handle.prepare(*inputs)
         return handle
 
     try:
@@ -52,7 +57,6 @@ def assay(
     except UserError:
         # It makes calls that only Python can make. Then the operators that they call are recorded.
         handle = prepared(aot.recorded(_closing_transforms(gm), BACKEND, options or {}, name))
-    handle.raise_as(gm)
     return _Compiled(handle)
 
 

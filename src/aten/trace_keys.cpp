@@ -124,17 +124,20 @@ bool rewrite_zero_tensor(const c10::OperatorHandle& op, Stack& stack) {
 
 // Functionalization takes what `masked_fill` gives for the new value of the `self` of masked_fill_,
 // and cannot write it back through the views that led to `self` if its strides are not those of
-// `self`. copy_ keeps the strides. Pointwise operators do so by themselves.
-bool rewrite_write_to_view(const c10::OperatorHandle& op, Stack& stack) {
+// `self`. copy_ keeps the strides. Pointwise operators do so by themselves; but of integers they
+// may give floats, which eager refuses to write back and functionalization just casts.
+bool rewrite_in_place(const c10::OperatorHandle& op, Stack& stack) {
   const std::string& name = op.operator_name().name;
   const auto& parameters = op.schema().arguments();
   if (!op.hasTag(at::Tag::inplace) || !name.ends_with('_') || name == "aten::copy_") return false;
-  if (op.hasTag(at::Tag::pointwise) || op.hasTag(at::Tag::inplace_view) ||
-      op.hasTag(at::Tag::nondeterministic_seeded)) {
+  if (op.hasTag(at::Tag::inplace_view) || op.hasTag(at::Tag::nondeterministic_seeded)) return false;
+  const c10::IValue& self = *(stack.end() - static_cast<std::ptrdiff_t>(parameters.size()));
+  if (!self.isTensor()) return false;
+  const at::ScalarType dtype = self.toTensor().scalar_type();
+  const bool is_pointwise = op.hasTag(at::Tag::pointwise);
+  if (is_pointwise ? !c10::isIntegralType(dtype, true) : self.toTensor().is_contiguous()) {
     return false;
   }
-  const c10::IValue& self = *(stack.end() - static_cast<std::ptrdiff_t>(parameters.size()));
-  if (!self.isTensor() || self.toTensor().is_contiguous()) return false;
   const auto functional = c10::Dispatcher::singleton().findSchema(
       {name.substr(0, name.size() - 1), op.operator_name().overload_name});
   if (!functional || functional->schema().arguments().size() != parameters.size()) return false;
@@ -143,6 +146,9 @@ bool rewrite_write_to_view(const c10::OperatorHandle& op, Stack& stack) {
   Stack own = take_arguments(op, stack);
   Stack copied = {own[0]};
   functional->callBoxed(own);
+  const at::ScalarType result = own[0].toTensor().scalar_type();
+  TORCH_CHECK(!is_pointwise || c10::canCast(result, dtype), "result type ", result,
+              " can't be cast to the desired output type ", dtype);
   copied.push_back(own[0]);
   copied.emplace_back(false);
   copy.callBoxed(copied);
@@ -168,7 +174,7 @@ void see_above(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* s
   }
   if (Recorder* recorder = Recorder::active()) recorder->overlapping_writes().refuse(op, *stack);
   if (rewrite_dropout(op, *stack) || rewrite_zero_tensor(op, *stack) ||
-      rewrite_write_to_view(op, *stack)) {
+      rewrite_in_place(op, *stack)) {
     return;
   }
   if (is_recurrent(op)) {

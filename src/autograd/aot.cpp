@@ -23,7 +23,7 @@ using aten::Value;
 bool apply_decomposition(const c10::OperatorHandle& op, aten::Recorder::Stack& stack,
                          graph::PassContext& context) {
   const Decomposition* found = find_decomposition(op.operator_name());
-  if (found == nullptr || !can_decompose(stack) || !context.may_apply()) return false;
+  if (found == nullptr || !can_decompose(*found, stack) || !context.may_apply()) return false;
   found->kernel.callBoxed(op, c10::DispatchKeySet(), &stack);
   return true;
 }

@@ -21,6 +21,9 @@ struct Decomposition {
   /// Takes and returns what the operator does. It is functional and does not look at the values of
   /// tensors, only at dtypes, sizes, strides and other arguments.
   c10::KernelFunction kernel;
+  /// Not for integers and bools, for which the operator has no kernel (or one that raises): it must
+  /// be called, to say so.
+  bool is_of_floats = false;
 };
 
 /// Every decomposition, sorted by name; `assay` lists it.
@@ -29,8 +32,8 @@ std::span<const Decomposition> decompositions();
 /// The decomposition of an operator, or nullptr.
 const Decomposition* find_decomposition(const c10::OperatorName& name);
 
-/// True if the rows may be used for these arguments: every tensor among them is dense, neither
+/// True if the row may be used for these arguments: every tensor among them is dense, neither
 /// complex nor quantised, and no negation is pending on it. Other calls must stay as they are.
-bool can_decompose(std::span<const c10::IValue> arguments);
+bool can_decompose(const Decomposition& row, std::span<const c10::IValue> arguments);
 
 }  // namespace assay::autograd

@@ -54,5 +54,7 @@ bool is_kernel_dtype(c10::ScalarType dtype);
 
 /// The dtype in which arithmetic on `dtype` is done: float for half and bfloat16.
 c10::ScalarType compute_dtype(c10::ScalarType dtype);
+/// True of half and bfloat16, whose arithmetic is in float.
+inline bool is_reduced(c10::ScalarType dtype) { return compute_dtype(dtype) != dtype; }
 
 }  // namespace assay::kernels

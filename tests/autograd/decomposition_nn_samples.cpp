@@ -67,8 +67,6 @@ constexpr Sample kActivationSamples[] = {
 };
 
 constexpr Sample kLossSamples[] = {
-    {"aten::binary_cross_entropy", "unit(4, 6), unit(4, 6)"},
-    {"aten::binary_cross_entropy", "unit(4, 6), unit(4, 6), unit(4, 6), none"},
     {"aten::binary_cross_entropy_with_logits", "normal(4, 6), unit(4, 6)"},
     {"aten::binary_cross_entropy_with_logits", "normal(4, 6), unit(4, 6), unit(6), unit(6), sum"},
     {"aten::huber_loss", "normal(4, 6), normal(4, 6)"},

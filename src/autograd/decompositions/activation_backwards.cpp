@@ -145,7 +145,7 @@ Tensor threshold_backward(const Tensor& grad, const Tensor& self, const Scalar& 
 
 // The same for hardshrink and softshrink.
 Tensor shrink_backward(const Tensor& grad, const Tensor& self, const Scalar& lambd) {
-  const double limit = lambd.to<double>();
+  const double limit = rounded(lambd.to<double>(), self.scalar_type());
   const Tensor x = widen(self);
   return zero_where((x >= -limit).logical_and(x <= limit), grad);
 }
@@ -156,14 +156,20 @@ Tensor tanh_backward(const Tensor& grad, const Tensor& output) {
 
 Tensor sigmoid_backward(const Tensor& grad, const Tensor& output) {
   const Tensor y = widen(output);
-  return (widen(grad) * one_minus(y) * y).to(grad.scalar_type());
+  const Tensor g = widen(grad);
+  // The kernel of half rounds in between, that of bfloat16 does not.
+  if (output.scalar_type() == at::kHalf) {
+    return (rounded(g * rounded(one_minus(y), at::kHalf), at::kHalf) * y).to(at::kHalf);
+  }
+  return (g * one_minus(y) * y).to(grad.scalar_type());
 }
 
 Tensor logit_backward(const Tensor& grad, const Tensor& self, std::optional<double> eps) {
   const Tensor x = widen(self);
   const double low = eps.value_or(0);
   const Tensor outside = (x < low).logical_or(x > 1 - low);
-  const Tensor slope = widen(grad) / (x * one_minus(x));
+  const at::ScalarType dtype = self.scalar_type();
+  const Tensor slope = widen(grad) / rounded(x * rounded(one_minus(x), dtype), dtype);
   const double elsewhere = eps ? 0 : std::numeric_limits<double>::quiet_NaN();
   return at::where(outside, constant(slope, elsewhere), slope).to(grad.scalar_type());
 }
@@ -178,7 +184,7 @@ Tensor log_sigmoid_backward(const Tensor& grad, const Tensor& self, const Tensor
 Tensor glu_backward(const Tensor& grad, const Tensor& self, std::int64_t dim) {
   const std::int64_t half = self.size(dim) / 2;
   const Tensor value = widen(self.slice(dim, 0, half));
-  const Tensor gate = widen(self.slice(dim, half, 2 * half)).sigmoid();
+  const Tensor gate = widen(self.slice(dim, half, 2 * half).sigmoid());
   const Tensor g = widen(grad);
   return at::cat({gate * g, one_minus(gate) * gate * g * value}, dim).to(self.scalar_type());
 }

@@ -106,7 +106,7 @@ Tensor threshold(const Tensor& self, const Scalar& limit, const Scalar& value) {
 }
 
 Tensor hardshrink(const Tensor& self, const Scalar& lambd) {
-  const double limit = lambd.to<double>();
+  const double limit = rounded(lambd.to<double>(), self.scalar_type());
   const Tensor x = widen(self);
   return zero_where((x >= -limit).logical_and(x <= limit), self);
 }

@@ -71,8 +71,8 @@ ThreeTensors with_batch_statistics(const Tensor& input, const OptionalTensor& we
   const auto [mean, rstd] = mean_and_rstd(x, all_but_channels(input), eps);
   const at::ScalarType dtype = statistics_dtype(input, weight, bias);
   const std::int64_t channels = input.size(1);
-  return {normalise(input, x, mean, rstd, weight, bias), mean.view({channels}).to(dtype),
-          rstd.view({channels}).to(dtype)};
+  return {normalise(input, x, rounded(mean, dtype), rounded(rstd, dtype), weight, bias),
+          mean.view({channels}).to(dtype), rstd.view({channels}).to(dtype)};
 }
 
 std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> functional(
@@ -97,9 +97,9 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor> functional(
     return (now.view({channels}) * momentum + kept).to(running.scalar_type());
   };
   const at::ScalarType dtype = statistics_dtype(input, weight, bias);
-  return {normalise(input, x, mean, rstd, weight, bias), mean.view({channels}).to(dtype),
-          rstd.view({channels}).to(dtype), moved(running_mean, mean),
-          moved(running_var, squares / (count - 1))};
+  return {normalise(input, x, rounded(mean, dtype), rounded(rstd, dtype), weight, bias),
+          mean.view({channels}).to(dtype), rstd.view({channels}).to(dtype),
+          moved(running_mean, mean), moved(running_var, squares / (count - 1))};
 }
 
 ThreeTensors native_batch_norm_backward(const Tensor& grad, const Tensor& input,

@@ -22,11 +22,17 @@ std::vector<Decomposition> join() {
   std::vector<Decomposition> rows;
   for (const DecompositionTable table :
        {activation_decompositions(), activation_backward_decompositions(),
-        batch_norm_decompositions(), creation_decompositions(), indexing_decompositions(),
-        loss_backward_decompositions(), loss_decompositions(), matmul_decompositions(),
+        batch_norm_decompositions(), loss_backward_decompositions(), loss_decompositions(),
         nll_loss_decompositions(), norm_decompositions(), normalisation_decompositions(),
-        padding_decompositions(), pointwise_decompositions(), rearrangement_decompositions(),
-        reduction_decompositions(), resampling_decompositions(), softmax_decompositions(),
+        padding_decompositions(), resampling_decompositions(), softmax_decompositions()}) {
+    for (Decomposition row : table) {
+      row.is_of_floats = true;
+      rows.push_back(row);
+    }
+  }
+  for (const DecompositionTable table :
+       {creation_decompositions(), indexing_decompositions(), matmul_decompositions(),
+        pointwise_decompositions(), rearrangement_decompositions(), reduction_decompositions(),
         special_function_decompositions(), view_decompositions()}) {
     rows.insert(rows.end(), table.begin(), table.end());
   }
@@ -69,7 +75,14 @@ const Decomposition* find_decomposition(const c10::OperatorName& name) {
   return found != rows.end() && parts(found->op) == wanted ? &*found : nullptr;
 }
 
-bool can_decompose(std::span<const c10::IValue> arguments) {
+bool can_decompose(const Decomposition& row, std::span<const c10::IValue> arguments) {
+  if (row.is_of_floats) {
+    const auto first = std::ranges::find_if(arguments, &c10::IValue::isTensor);
+    if (first != arguments.end() && first->toTensor().defined() &&
+        !first->toTensor().is_floating_point()) {
+      return false;
+    }
+  }
   return std::all_of(arguments.begin(), arguments.end(), [](const c10::IValue& argument) {
     if (argument.isTensor()) return is_plain(argument.toTensor());
     if (argument.isTensorList()) {

@@ -5,14 +5,10 @@
 #include <ATen/ops/_unsafe_index_ops.h>
 #include <ATen/ops/_unsafe_index_put_ops.h>
 #include <ATen/ops/embedding_dense_backward_ops.h>
-#include <ATen/ops/embedding_ops.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/index.h>
-#include <ATen/ops/index_add_ops.h>
-#include <ATen/ops/index_copy_ops.h>
 #include <ATen/ops/index_fill_ops.h>
 #include <ATen/ops/index_put.h>
-#include <ATen/ops/index_select_ops.h>
 #include <ATen/ops/put_ops.h>
 #include <ATen/ops/take_ops.h>
 
@@ -53,33 +49,23 @@ Tensor unsafe_index_put(const Tensor& self, const Indices& indices, const Tensor
   return at::index_put(self, indices, values, accumulate);
 }
 
-Tensor index_select(const Tensor& self, std::int64_t dim, const Tensor& index) {
-  const std::int64_t at = at::maybe_wrap_dim(dim, self.dim());
-  return like_scalar(at::index(as_vector(self).contiguous(), at_dim(as_vector(index), at)), self);
-}
-
 Tensor take(const Tensor& self, const Tensor& index) {
   return at::index(self.contiguous().view(-1), at_dim(index, 0));
-}
-
-Tensor embedding(const Tensor& weight, const Tensor& indices, std::int64_t /*padding_idx*/,
-                 bool /*scale_grad_by_freq*/, bool /*sparse*/) {
-  return at::index(weight.contiguous(), at_dim(indices, 0));
 }
 
 Tensor embedding_dense_backward(const Tensor& grad, const Tensor& indices, std::int64_t num_weights,
                                 std::int64_t padding_idx, bool scale_grad_by_freq) {
   const Tensor rows = indices.to(at::kLong);
-  Tensor g = widen(grad);
+  Tensor g = grad;
   if (scale_grad_by_freq) {
     const Tensor none = at::full({num_weights}, 0, rows.options());
     const Tensor one = at::full({}, 1, rows.options());
     const Tensor counts = at::index_put(none, at_dim(rows, 0), one, true);
-    g = g / at::index(counts, at_dim(rows, 0)).unsqueeze(-1);
+    g = (widen(g) / at::index(counts, at_dim(rows, 0)).unsqueeze(-1)).to(grad.scalar_type());
   }
   g = zero_where((rows == padding_idx).unsqueeze(-1), g);
   const Tensor zeros = at::full({num_weights, grad.size(-1)}, 0, g.options());
-  return at::index_put(zeros, at_dim(rows, 0), g, true).to(grad.scalar_type());
+  return at::index_put(zeros, at_dim(rows, 0), g, true);
 }
 
 Tensor index_put_at(const Tensor& self, std::int64_t dim, const Tensor& index, const Tensor& values,
@@ -87,16 +73,6 @@ Tensor index_put_at(const Tensor& self, std::int64_t dim, const Tensor& index, c
   const std::int64_t at = at::maybe_wrap_dim(dim, self.dim());
   const Indices indices = at_dim(as_vector(index), at);
   return like_scalar(at::index_put(as_vector(self), indices, values, accumulate), self);
-}
-
-Tensor index_add(const Tensor& self, std::int64_t dim, const Tensor& index, const Tensor& source,
-                 const Scalar& alpha) {
-  const Tensor values = alpha.equal(1) ? source : source * alpha;
-  return index_put_at(self.contiguous(), dim, index, as_vector(values), true);
-}
-
-Tensor index_copy(const Tensor& self, std::int64_t dim, const Tensor& index, const Tensor& source) {
-  return index_put_at(self.contiguous(), dim, index, as_vector(source), false);
 }
 
 Tensor index_fill_tensor(const Tensor& self, std::int64_t dim, const Tensor& index,
@@ -123,14 +99,10 @@ DecompositionTable indexing_decompositions() {
   static const auto table = std::to_array<Decomposition>({
       row<ops::_unsafe_index_Tensor>("index", unsafe_index),
       row<ops::_unsafe_index_put>("index_put", unsafe_index_put),
-      row<ops::embedding>("clone, index", embedding),
       row<ops::embedding_dense_backward>(
           "_to_copy, div, eq, full, index, index_put, unsqueeze, where", embedding_dense_backward),
-      row<ops::index_add>("clone, index_put, mul, squeeze, unsqueeze", index_add),
-      row<ops::index_copy>("clone, index_put", index_copy),
       row<ops::index_fill_int_Scalar>("full, index_put", index_fill_scalar),
       row<ops::index_fill_int_Tensor>("index_put, unsqueeze", index_fill_tensor),
-      row<ops::index_select>("clone, index, unsqueeze", index_select),
       row<ops::put>("clone, index_put, permute, view", put),
       row<ops::take>("clone, index, view", take),
   });

@@ -31,8 +31,10 @@ double share(const Tensor& self, std::int64_t reduction) {
 
 Tensor mse_loss_backward(const Tensor& grad, const Tensor& self, const Tensor& target,
                          std::int64_t reduction) {
-  const Tensor difference = difference_of(self, target);
-  return (difference * (2 * share(self, reduction)) * widen(grad)).to(self.scalar_type());
+  const at::ScalarType dtype = self.scalar_type();
+  const Tensor difference = rounded(difference_of(self, target), dtype);
+  const double factor = rounded(2 * share(self, reduction), dtype);
+  return (rounded(difference * factor, dtype) * widen(grad)).to(dtype);
 }
 
 // Both losses are parabolas with straight arms: the slope is the difference in units of `knee`,
@@ -53,26 +55,36 @@ Tensor smooth_l1_loss_backward(const Tensor& grad, const Tensor& self, const Ten
 
 Tensor huber_loss_backward(const Tensor& grad, const Tensor& self, const Tensor& target,
                            std::int64_t reduction, double delta) {
-  const Tensor slope = limited_slope(difference_of(self, target), delta, 1.0, delta);
-  return (slope * share(self, reduction) * widen(grad)).to(self.scalar_type());
+  const at::ScalarType dtype = self.scalar_type();
+  const double knee = rounded(delta, dtype);
+  const Tensor difference = rounded(difference_of(self, target), dtype);
+  const Tensor slope = limited_slope(difference, knee, 1.0, knee);
+  const double factor = rounded(share(self, reduction), dtype);
+  return (rounded(slope * factor, dtype) * widen(grad)).to(dtype);
 }
 
 Tensor soft_margin_loss_backward(const Tensor& grad, const Tensor& self, const Tensor& target,
                                  std::int64_t reduction) {
+  const at::ScalarType dtype = self.scalar_type();
   const Tensor y = widen(target).neg();
-  const Tensor power = (y * widen(self)).exp();
-  return (y * power / (power + 1) * share(self, reduction) * widen(grad)).to(self.scalar_type());
+  const Tensor power = rounded(rounded(y * widen(self), dtype).exp(), dtype);
+  const double factor = rounded(share(self, reduction), dtype);
+  const Tensor dividend = rounded(rounded(y * power, dtype) * factor, dtype);
+  return (rounded(dividend / rounded(power + 1, dtype), dtype) * widen(grad)).to(dtype);
 }
 
 Tensor binary_cross_entropy_backward(const Tensor& grad, const Tensor& self, const Tensor& target,
                                      const std::optional<Tensor>& weight, std::int64_t reduction) {
   const Tensor x = widen(self);
   // The operator's own bound, which keeps the quotient finite.
-  const Tensor variance = (one_minus(x) * x).clamp(1e-12, {});
-  Tensor slope = widen(grad) * (x - widen(target)) / variance;
-  if (weight && weight->defined()) slope = slope * widen(*weight);
-  if (reduction == at::Reduction::Mean) slope = slope / self.numel();
-  return slope.to(self.scalar_type());
+  const at::ScalarType dtype = self.scalar_type();
+  const Tensor variance =
+      rounded(rounded(one_minus(x), dtype) * x, dtype).clamp(rounded(1e-12, dtype), {});
+  const Tensor distance = rounded(x - widen(target), dtype);
+  Tensor slope = rounded(widen(grad) * distance, dtype) / variance;
+  if (weight && weight->defined()) slope = rounded(slope, dtype) * widen(*weight);
+  if (reduction == at::Reduction::Mean) slope = rounded(slope, dtype) / self.numel();
+  return slope.to(dtype);
 }
 
 }  // namespace

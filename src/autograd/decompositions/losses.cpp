@@ -1,9 +1,8 @@
-// Loss functions.
+// Loss functions. Not binary_cross_entropy, which raises for some values.
 #include "autograd/decompositions/losses.h"
 
 #include <ATen/core/Reduction.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/binary_cross_entropy_ops.h>
 #include <ATen/ops/binary_cross_entropy_with_logits_ops.h>
 #include <ATen/ops/huber_loss_ops.h>
 #include <ATen/ops/mse_loss_ops.h>
@@ -33,42 +32,46 @@ namespace {
 namespace ops = at::_ops;
 using at::Tensor;
 
+// The losses of the elements are a tensor of `dtype` before they are reduced.
+Tensor reduced(const Tensor& loss, std::int64_t reduction, at::ScalarType dtype) {
+  return reduce_loss(rounded(loss, dtype), reduction).to(dtype);
+}
+
 Tensor mse_loss(const Tensor& self, const Tensor& target, std::int64_t reduction) {
-  const Tensor loss = square(widen(self) - widen(target));
-  return reduce_loss(loss, reduction).to(self.scalar_type());
+  const at::ScalarType dtype = promoted_dtype(self, target);
+  return reduced(square(rounded(widen(self) - widen(target), dtype)), reduction, dtype);
 }
 
 Tensor smooth_l1_loss(const Tensor& self, const Tensor& target, std::int64_t reduction,
                       double beta) {
-  const Tensor distance = (widen(self) - widen(target)).abs();
+  // The kernel of half rounds in between, that of bfloat16 does not.
+  const at::ScalarType dtype = promoted_dtype(self, target);
+  const at::ScalarType step = dtype == at::kHalf ? dtype : compute_dtype(dtype);
+  const Tensor distance = rounded((widen(self) - widen(target)).abs(), step);
+  const double knee = rounded(beta, step);
+  const Tensor parabola = rounded(rounded(distance * 0.5, step) * distance, step);
   const Tensor loss =
       beta == 0 ? distance
-                : at::where(distance < beta, square(distance) * 0.5 / beta, distance - 0.5 * beta);
-  return reduce_loss(loss, reduction).to(self.scalar_type());
+                : at::where(distance < knee, parabola / knee, distance - rounded(0.5 * knee, step));
+  return reduced(loss, reduction, dtype);
 }
 
 Tensor huber_loss(const Tensor& self, const Tensor& target, std::int64_t reduction, double delta) {
-  const Tensor distance = (widen(self) - widen(target)).abs();
-  const Tensor loss =
-      at::where(distance <= delta, square(distance) * 0.5, (distance - 0.5 * delta) * delta);
-  return reduce_loss(loss, reduction).to(self.scalar_type());
+  // The kernel of bfloat16 rounds in between, that of half does not.
+  const at::ScalarType dtype = promoted_dtype(self, target);
+  const at::ScalarType step = dtype == at::kBFloat16 ? dtype : compute_dtype(dtype);
+  const Tensor distance = rounded((widen(self) - widen(target)).abs(), step);
+  const double knee = rounded(delta, step);
+  const Tensor above = rounded(distance - rounded(0.5 * knee, step), step);
+  const Tensor parabola = rounded(distance * 0.5, step) * distance;
+  return reduced(at::where(distance <= knee, parabola, above * knee), reduction, dtype);
 }
 
 Tensor soft_margin_loss(const Tensor& self, const Tensor& target, std::int64_t reduction) {
-  const Tensor loss = (widen(target).neg() * widen(self)).exp().log1p();
-  return reduce_loss(loss, reduction).to(self.scalar_type());
-}
-
-Tensor binary_cross_entropy(const Tensor& self, const Tensor& target,
-                            const std::optional<Tensor>& weight, std::int64_t reduction) {
-  const Tensor x = widen(self);
-  const Tensor y = widen(target);
-  // The logarithms are cut off at -100, by the operator's definition, so that no loss is infinite.
-  const Tensor log_false = x.neg().log1p().clamp(-100, {});
-  const Tensor log_true = x.log().clamp(-100, {});
-  Tensor loss = (y - 1) * log_false - y * log_true;
-  if (weight && weight->defined()) loss = loss * widen(*weight);
-  return reduce_loss(loss, reduction).to(self.scalar_type());
+  // ATen makes it of operators, each of which rounds.
+  const at::ScalarType dtype = self.scalar_type();
+  const Tensor product = rounded(widen(target).neg() * widen(self), dtype);
+  return reduced(rounded(product.exp(), dtype).log1p(), reduction, dtype);
 }
 
 Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target,
@@ -77,22 +80,23 @@ Tensor binary_cross_entropy_with_logits(const Tensor& self, const Tensor& target
                                         std::int64_t reduction) {
   const Tensor x = widen(self);
   const Tensor y = widen(target);
-  const Tensor log_sigmoid = x.clamp({}, 0) - x.abs().neg().exp().log1p();
-  Tensor weighted = log_sigmoid;
+  // ATen makes it of operators, each of which rounds. The first makes a tensor like the target, and
+  // the others write to it.
+  const at::ScalarType dtype = target.scalar_type();
+  Tensor log_sigmoid = rounded(x.clamp({}, 0) - x.abs().neg().exp().log1p(), dtype);
   if (pos_weight && pos_weight->defined()) {
-    weighted = ((widen(*pos_weight) - 1) * y + 1) * log_sigmoid;
+    const Tensor more = rounded(widen(*pos_weight) - 1, dtype);
+    log_sigmoid = rounded(rounded(rounded(more * y, dtype) + 1, dtype) * log_sigmoid, dtype);
   }
-  Tensor loss = one_minus(y) * x - weighted;
-  if (weight && weight->defined()) loss = loss * widen(*weight);
-  return reduce_loss(loss, reduction).to(self.scalar_type());
+  Tensor loss = rounded(rounded(one_minus(y), dtype) * x, dtype) - log_sigmoid;
+  if (weight && weight->defined()) loss = rounded(loss, dtype) * widen(*weight);
+  return reduced(loss, reduction, dtype);
 }
 
 }  // namespace
 
 DecompositionTable loss_decompositions() {
   static const auto table = std::to_array<Decomposition>({
-      row<ops::binary_cross_entropy>("_to_copy, clamp, div, log, log1p, mul, neg, sub, sum",
-                                     binary_cross_entropy),
       row<ops::binary_cross_entropy_with_logits>(
           "_to_copy, abs, add, clamp, div, exp, log1p, mul, neg, sub, sum",
           binary_cross_entropy_with_logits),

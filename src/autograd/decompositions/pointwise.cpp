@@ -83,10 +83,9 @@ Tensor rsub_tensor(const Tensor& self, const Tensor& other, const Scalar& alpha)
 
 Tensor rsub_scalar(const Tensor& self, const Scalar& other, const Scalar& alpha) {
   // Promoted first: the negation of an unsigned number is not what is added.
-  const at::ScalarType dtype = promoted_dtype(self, other);
-  const Tensor wide = self.to(compute_dtype(dtype));
-  const Tensor scaled = is_one(alpha) ? wide : wide * alpha;
-  return (scaled.neg() + other).to(dtype);
+  const Tensor promoted = self.to(promoted_dtype(self, other));
+  if (is_one(alpha)) return promoted.neg() + other;
+  return constant(promoted, other).sub(promoted, alpha);
 }
 
 Tensor clamp_min(const Tensor& self, const Scalar& min) { return self.clamp(min, {}); }
@@ -185,7 +184,7 @@ Tensor masked_fill_scalar(const Tensor& self, const Tensor& mask, const Scalar& 
 
 DecompositionTable pointwise_decompositions() {
   static const auto table = std::to_array<Decomposition>({
-      row<ops::addcdiv>("_to_copy, add, div, mul", addcdiv),
+      row_of_floats<ops::addcdiv>("_to_copy, add, div, mul", addcdiv),
       row<ops::addcmul>("_to_copy, add, mul", addcmul),
       row<ops::clamp_Tensor>("maximum, minimum", clamp_tensor),
       row<ops::clamp_max>("clamp", clamp_max),
@@ -197,18 +196,18 @@ DecompositionTable pointwise_decompositions() {
       row<ops::floor_divide_Scalar>("div", floor_divide_scalar),
       row<ops::fmax>("ge, isnan, logical_or, where", fmax),
       row<ops::fmin>("isnan, le, logical_or, where", fmin),
-      row<ops::frac>("sub, trunc", frac),
+      row_of_floats<ops::frac>("sub, trunc", frac),
       row<ops::heaviside>("_to_copy, eq, gt, where", heaviside),
       row<ops::isinf>("abs, eq, ne", isinf),
       row<ops::isneginf>("eq, ne", isneginf),
       row<ops::isposinf>("eq, ne", isposinf),
-      row<ops::lerp_Scalar>("_to_copy, add, mul, sub", lerp_scalar),
-      row<ops::lerp_Tensor>("_to_copy, abs, add, lt, mul, neg, sub, where", lerp_tensor),
+      row_of_floats<ops::lerp_Scalar>("_to_copy, add, mul, sub", lerp_scalar),
+      row_of_floats<ops::lerp_Tensor>("_to_copy, abs, add, lt, mul, neg, sub, where", lerp_tensor),
       row<ops::masked_fill_Scalar>("clone, full, where", masked_fill_scalar),
       row<ops::masked_fill_Tensor>("clone, where", masked_fill_tensor),
       row<ops::nan_to_num>("clone, eq, full, isnan, where", nan_to_num),
       row<ops::rad2deg>("_to_copy, mul", rad2deg),
-      row<ops::rsub_Scalar>("_to_copy, add, mul, neg", rsub_scalar),
+      row<ops::rsub_Scalar>("_to_copy, add, full, neg, sub", rsub_scalar),
       row<ops::rsub_Tensor>("sub", rsub_tensor),
       row<ops::sgn>("sign", sgn),
   });

@@ -33,16 +33,20 @@ using Sizes = std::vector<std::int64_t>;
 
 Tensor stack(at::TensorList tensors, std::int64_t dim) {
   TORCH_CHECK(!tensors.empty(), "stack expects a non-empty TensorList");
-  const std::int64_t at_dim = at::maybe_wrap_dim(dim, tensors.front().dim() + 1);
+  const Tensor& first = tensors.front();
+  const std::int64_t at_dim = at::maybe_wrap_dim(dim, first.dim() + 1);
+  for (const Tensor& tensor : tensors) {
+    TORCH_CHECK(tensor.sizes() == first.sizes(), "stack expects each tensor to be equal size");
+  }
+  // ATen joins along the dimension and then splits it, so that the memory format is that of `cat`.
+  if (at_dim < first.dim()) {
+    Sizes sizes = first.sizes().vec();
+    sizes.insert(sizes.begin() + at_dim, static_cast<std::int64_t>(tensors.size()));
+    return at::cat(tensors, at_dim).view(sizes);
+  }
   std::vector<Tensor> layers;
   layers.reserve(tensors.size());
-  for (const Tensor& tensor : tensors) {
-    TORCH_CHECK(tensor.sizes() == tensors.front().sizes(),
-                "stack expects each tensor to be equal size");
-    // Whatever the memory of the tensors, the stack is contiguous; of `cat` that is true only of
-    // contiguous tensors.
-    layers.push_back(tensor.contiguous().unsqueeze(at_dim));
-  }
+  for (const Tensor& tensor : tensors) layers.push_back(tensor.contiguous().unsqueeze(at_dim));
   return at::cat(layers, at_dim);
 }
 
@@ -210,7 +214,7 @@ DecompositionTable rearrangement_decompositions() {
       row<ops::repeat>("clone, expand, view", repeat),
       row<ops::roll>("cat, clone, slice, view", roll),
       row<ops::rot90>("clone, flip, permute", rot90),
-      row<ops::stack>("cat, clone, unsqueeze", stack),
+      row<ops::stack>("cat, clone, unsqueeze, view", stack),
       row<ops::tril>("arange, clone, full, le, sub, unsqueeze, where", tril),
       row<ops::triu>("arange, clone, full, ge, sub, unsqueeze, where", triu),
   });

@@ -64,4 +64,13 @@ Decomposition row(std::string_view into, typename Concrete<typename Op::schema>:
           c10::KernelFunction::makeFromUnboxedRuntimeFunction(function)};
 }
 
+/// A row in a table whose other rows are also used for integers.
+template <typename Op>
+Decomposition row_of_floats(std::string_view into,
+                            typename Concrete<typename Op::schema>::type* function) {
+  Decomposition made = row<Op>(into, function);
+  made.is_of_floats = true;
+  return made;
+}
+
 }  // namespace assay::autograd

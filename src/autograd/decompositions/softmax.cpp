@@ -36,7 +36,12 @@ Tensor softmax(const Tensor& self, std::int64_t dim, bool half_to_float) {
 
 Tensor log_softmax(const Tensor& self, std::int64_t dim, bool half_to_float) {
   const Tensor x = shifted(self, dim);
-  return (x - x.exp().sum({dim}, true).log()).to(softmax_dtype(self, half_to_float));
+  const Tensor sum = x.exp().sum({dim}, true);
+  // The kernel for the last dimension keeps the sums in the tensor's own dtype.
+  const bool is_last = self.dim() == 0 || dim == -1 || dim == self.dim() - 1;
+  const at::ScalarType kept = is_last ? self.scalar_type() : sum.scalar_type();
+  const Tensor shift = rounded(rounded(sum, kept).log(), kept);
+  return (x - shift).to(softmax_dtype(self, half_to_float));
 }
 
 Tensor softmax_backward(const Tensor& grad, const Tensor& output, std::int64_t dim,
@@ -61,16 +66,16 @@ Tensor safe_softmax(const Tensor& self, std::int64_t dim, std::optional<at::Scal
 }
 
 Tensor logsumexp(const Tensor& self, at::IntArrayRef dims, bool keepdim) {
-  const at::ScalarType dtype = float_result_dtype(self.scalar_type());
-  const Tensor x = widen_to_float(self);
+  // ATen makes it of operators, each of which rounds.
+  const Tensor x = self.to(float_result_dtype(self.scalar_type()));
   const auto over = reduced_dims(x, dims);
-  if (x.numel() == 0) return sum_over(x.exp(), over, keepdim).log().to(dtype);
+  if (x.numel() == 0) return sum_over(x.exp(), over, keepdim).log();
   const Tensor largest = x.amax(over, true);
   // Infinity less itself would be NaN.
   const Tensor shift = zero_where(largest.abs() == kInfinity, largest);
   const Tensor sum = sum_over((x - shift).exp(), over, keepdim);
   const Tensor shift_of_sum = keepdim ? shift : shift.squeeze(over);
-  return (sum.log() + shift_of_sum).to(dtype);
+  return sum.log() + shift_of_sum;
 }
 
 }  // namespace

@@ -34,47 +34,43 @@ Tensor times_logarithm(const Tensor& x, const Tensor& y, const Tensor& logarithm
 
 Tensor xlogy(const Tensor& self, const Tensor& other) {
   const at::ScalarType dtype = float_result_dtype(promoted_dtype(self, other));
-  const Tensor y = other.to(compute_dtype(dtype));
-  return times_logarithm(self.to(compute_dtype(dtype)), y, y.log()).to(dtype);
+  const Tensor y = other.to(dtype);
+  return times_logarithm(widen(self.to(dtype)), widen(y), widen(y.log())).to(dtype);
 }
 
 Tensor xlog1py(const Tensor& self, const Tensor& other) {
   const at::ScalarType dtype = float_result_dtype(promoted_dtype(self, other));
-  const Tensor y = other.to(compute_dtype(dtype));
-  return times_logarithm(self.to(compute_dtype(dtype)), y, y.log1p()).to(dtype);
+  const Tensor y = other.to(dtype);
+  return times_logarithm(widen(self.to(dtype)), widen(y), widen(y.log1p())).to(dtype);
+}
+
+// A number is one of the result's dtype, as a tensor is.
+Tensor number_like(const Tensor& tensor, const Scalar& number) {
+  return constant(tensor.to(float_result_dtype(promoted_dtype(tensor, number))), number);
 }
 
 Tensor xlogy_scalar_self(const Scalar& self, const Tensor& other) {
-  const at::ScalarType dtype = float_result_dtype(promoted_dtype(other, self));
-  const Tensor y = other.to(compute_dtype(dtype));
-  return times_logarithm(constant(y, self), y, y.log()).to(dtype);
+  return xlogy(number_like(other, self), other);
 }
 
 Tensor xlogy_scalar_other(const Tensor& self, const Scalar& other) {
-  const at::ScalarType dtype = float_result_dtype(promoted_dtype(self, other));
-  const Tensor x = self.to(compute_dtype(dtype));
-  const Tensor y = constant(x, other);
-  return times_logarithm(x, y, y.log()).to(dtype);
+  return xlogy(self, number_like(self, other));
 }
 
 Tensor xlog1py_scalar_self(const Scalar& self, const Tensor& other) {
-  const at::ScalarType dtype = float_result_dtype(promoted_dtype(other, self));
-  const Tensor y = other.to(compute_dtype(dtype));
-  return times_logarithm(constant(y, self), y, y.log1p()).to(dtype);
+  return xlog1py(number_like(other, self), other);
 }
 
 Tensor xlog1py_scalar_other(const Tensor& self, const Scalar& other) {
-  const at::ScalarType dtype = float_result_dtype(promoted_dtype(self, other));
-  const Tensor x = self.to(compute_dtype(dtype));
-  const Tensor y = constant(x, other);
-  return times_logarithm(x, y, y.log1p()).to(dtype);
+  return xlog1py(self, number_like(self, other));
 }
 
 Tensor entr(const Tensor& self) {
   const Tensor x = widen_to_float(self);
   const Tensor not_positive = zero_where(x == 0, constant(x, -kInfinity));
-  const Tensor value = at::where(x > 0, x.neg() * x.log(), not_positive);
-  return at::where(x.isnan(), x, value).to(float_result_dtype(self.scalar_type()));
+  const at::ScalarType dtype = float_result_dtype(self.scalar_type());
+  const Tensor value = at::where(x > 0, x.neg() * rounded(x.log(), dtype), not_positive);
+  return at::where(x.isnan(), x, value).to(dtype);
 }
 
 // The larger of the two, plus what the smaller adds. Two equal infinities have no difference.
@@ -98,9 +94,13 @@ Tensor logaddexp2(const Tensor& self, const Tensor& other) {
 }
 
 Tensor logit(const Tensor& self, std::optional<double> eps) {
-  const Tensor x = widen_to_float(self);
-  const Tensor inside = eps ? x.clamp(*eps, 1 - *eps) : x;
-  return (inside / one_minus(inside)).log().to(float_result_dtype(self.scalar_type()));
+  const at::ScalarType dtype = float_result_dtype(self.scalar_type());
+  Tensor x = widen_to_float(self);
+  if (eps) {
+    const double low = rounded(*eps, dtype);
+    x = x.clamp(low, rounded(1 - low, dtype));
+  }
+  return rounded(x / rounded(one_minus(x), dtype), dtype).log().to(dtype);
 }
 
 Tensor sinc(const Tensor& self) {
@@ -120,9 +120,9 @@ Tensor angle(const Tensor& self) {
 DecompositionTable special_function_decompositions() {
   static const auto table = std::to_array<Decomposition>({
       row<ops::angle>("_to_copy, full, isnan, lt, where", angle),
-      row<ops::logaddexp>(
+      row_of_floats<ops::logaddexp>(
           "_to_copy, abs, add, eq, exp, log1p, logical_and, maximum, neg, sub, where", logaddexp),
-      row<ops::logaddexp2>(
+      row_of_floats<ops::logaddexp2>(
           "_to_copy, abs, add, eq, exp2, log1p, logical_and, maximum, mul, neg, sub, where",
           logaddexp2),
       row<ops::logit>("_to_copy, add, clamp, div, log, neg", logit),

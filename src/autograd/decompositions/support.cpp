@@ -50,6 +50,23 @@ at::Tensor widen(const at::Tensor& tensor) {
   return tensor.to(compute_dtype(tensor.scalar_type()));
 }
 
+at::Tensor rounded(const at::Tensor& widened, at::ScalarType dtype) {
+  return widened.to(dtype).to(widened.scalar_type());
+}
+
+double rounded(double number, at::ScalarType dtype) {
+  switch (dtype) {
+    case at::kHalf:
+      return static_cast<float>(c10::Half(static_cast<float>(number)));
+    case at::kBFloat16:
+      return static_cast<float>(c10::BFloat16(static_cast<float>(number)));
+    case at::kFloat:
+      return static_cast<float>(number);
+    default:
+      return number;
+  }
+}
+
 at::ScalarType float_result_dtype(at::ScalarType dtype) {
   return at::isIntegralType(dtype, /*includeBool=*/true) ? c10::get_default_dtype_as_scalartype()
                                                          : dtype;

@@ -29,6 +29,12 @@ at::Tensor widen(const at::Tensor& tensor);
 /// that take integers and give floats.
 at::Tensor widen_to_float(const at::Tensor& tensor);
 
+/// What eager's next kernel sees of a value that it computed, widened, and stored in a tensor of
+/// `dtype`. Where kernels of half and bfloat16 round in between, a decomposition does too.
+at::Tensor rounded(const at::Tensor& widened, at::ScalarType dtype);
+/// A number as `dtype` holds it.
+double rounded(double number, at::ScalarType dtype);
+
 /// The floating dtype that an operator gives for values of `dtype`.
 at::ScalarType float_result_dtype(at::ScalarType dtype);
 

@@ -6,6 +6,7 @@
 #include "kernels/emit/imports.h"
 #include "kernels/emit/polynomials.h"
 #include "kernels/emit/vectors.h"
+#include "kernels/target.h"
 
 namespace assay::kernels {
 
@@ -78,6 +79,20 @@ void define_import(Prelude& prelude, const std::string& name, Op op, const std::
                    int lanes) {
   const int count = operand_count(op);
   const std::string type = prelude.type(element, lanes);
+  // One by one as in vectors: what a backward computes again must be what the forward computed,
+  // whatever the loops of either are (a gradient of `amax` looks for the elements that equal it).
+  if (const int width = native_target().vector_bytes >= 32 ? 32 / byte_width(element) : 1;
+      lanes == 1 && width > 1 && !import_name(op, element, width).empty()) {
+    const std::string vectors = imported_function(prelude, op, element, width);
+    std::string values;
+    for (int k = 0; k < count; ++k) {
+      const std::string value(1, static_cast<char>('a' + k));
+      values += (k == 0 ? "" : ", ") + splat(prelude, element, width, value);
+    }
+    prelude.add("static inline " + type + " " + name + "(" + parameters(type, count) +
+                ") { return " + vectors + "(" + values + ")[0]; }\n");
+    return;
+  }
   const std::string imported = import_name(op, element, lanes);
   if (imported.empty()) {
     internal_check(lanes > 1, "a function of floats has no implementation");

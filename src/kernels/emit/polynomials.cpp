@@ -63,7 +63,6 @@ constexpr std::string_view kLogEnd =
     "  return x > $zero ? result : (x == $zero ? -$infinity : $nan);\n";
 
 constexpr std::string_view kSinCore =
-    "  if ($any_large) return $imported(x);\n"
     "  $F shifted = $madd(x, $two_over_pi, $shift);\n"
     "  $I quadrant = __builtin_bit_cast($I, shifted)$plus;\n"
     "  $F whole = shifted - $shift;\n"
@@ -78,7 +77,10 @@ constexpr std::string_view kSinCore =
     "  $F result = (quadrant & 1) != 0 ? c : s;\n"
     "$keep_zero"
     "  $I sign = (quadrant & 2) << 30;\n"
-    "  return __builtin_bit_cast($F, __builtin_bit_cast($I, result) ^ sign);\n";
+    "  result = __builtin_bit_cast($F, __builtin_bit_cast($I, result) ^ sign);\n"
+    // Only these lanes, so that a value does not depend on its neighbors.
+    "  if ($any_large) result = $is_small ? result : $imported(x);\n"
+    "  return result;\n";
 
 struct FunctionText {
   Op op;
@@ -333,6 +335,7 @@ std::string function_body(Prelude& prelude, Op op, std::string_view element, int
     const std::string magnitude =
         "__builtin_bit_cast(" + type + ", __builtin_bit_cast(" + integer + ", x) & 0x7fffffff)";
     const std::string test = "(" + magnitude + " <= " + constant("30000.0") + ")";
+    names.emplace_back("is_small", test);
     names.emplace_back("any_large",
                        lanes == 1 ? "!" + test : any_lane(prelude, "~" + test, 4, lanes));
     names.emplace_back("imported", imported_function(prelude, op, element, lanes));
@@ -399,7 +402,8 @@ std::string define_side_by_side(Prelude& prelude, Op op, std::string_view elemen
   const std::string body = function_body(prelude, op, element, lanes);
   if (body.empty() || body.find("  if (") != std::string::npos) return {};
   const std::string type = prelude.type(element, lanes);
-  std::string name = std::string(to_string(op)) + std::to_string(copies) + "_" + type;
+  // Not `exp2`, which is another function.
+  std::string name = std::string(to_string(op)) + "_x" + std::to_string(copies) + "_" + type;
   if (!prelude.is_new(name)) return name;
   std::set<std::string, std::less<>> variables = {"x"};
   std::string text;

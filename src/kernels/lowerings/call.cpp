@@ -194,6 +194,17 @@ Value Call::value(Body& body, std::size_t position, ScalarType dtype) const {
   return body.constant(number(position), compute_dtype(dtype));
 }
 
+Value Call::rounded_value(Body& body, std::size_t position, ScalarType dtype) const {
+  if (tensor(position)) return value(body, position, dtype);
+  return rounded_constant(body, number(position), dtype);
+}
+
+Value Call::factor(Body& body, std::size_t position, ScalarType dtype) const {
+  const auto ref = tensor(position);
+  if (ref && element_count(ref->sizes) == 1) return load_as(body, *ref, compute_dtype(dtype));
+  return value(body, position, dtype);
+}
+
 Lowered Call::finish() {
   for (Body& body : bodies_) {
     Kernel kernel = std::move(body).finish();
@@ -208,6 +219,12 @@ Lowered Call::finish() {
   }
   return lowered;
 }
+
+Value rounded_constant(Body& body, const c10::Scalar& number, ScalarType dtype) {
+  return body.cast(body.constant(number, dtype), compute_dtype(dtype));
+}
+
+Value rounded(Value value, ScalarType dtype) { return cast(cast(value, dtype), value.dtype); }
 
 Value load_as(Body& body, const TensorRef& ref, ScalarType dtype) {
   return load_as(body, ref, body.index_of(ref), dtype);

@@ -73,8 +73,13 @@ class Call {
   /// A kernel with the dimensions of the first result.
   Body& pointwise() { return kernel(result_sizes()); }
   /// The argument for arithmetic in `dtype` (or float, for half and bfloat16): a tensor is loaded
-  /// and rounded to `dtype`; a number is taken as it is, as ATen does.
+  /// and rounded to `dtype`; a number is taken as it is, as kernels of ATen do that are given one.
   Value value(Body& body, std::size_t position, c10::ScalarType dtype) const;
+  /// The same with a number rounded to `dtype`, for operators that make a tensor of it first.
+  Value rounded_value(Body& body, std::size_t position, c10::ScalarType dtype) const;
+  /// The same with neither a number nor a lone element rounded, which ATen's products and quotients
+  /// read as a float if it is on the right.
+  Value factor(Body& body, std::size_t position, c10::ScalarType dtype) const;
 
   /// What was made; for kernels/lower.cpp, after the lowering agreed.
   Lowered finish();
@@ -96,6 +101,11 @@ class Call {
   std::vector<std::optional<TensorRef>> results_;
   std::deque<Body> bodies_;
 };
+
+/// A number as `dtype` holds it, for arithmetic.
+Value rounded_constant(Body& body, const c10::Scalar& number, c10::ScalarType dtype);
+/// A result of arithmetic as a tensor of `dtype` would hold it: what eager's next kernel sees.
+Value rounded(Value value, c10::ScalarType dtype);
 
 /// Loads a tensor for arithmetic in `dtype`: rounded to it, then cast to what it is computed in.
 Value load_as(Body& body, const TensorRef& ref, c10::ScalarType dtype);

@@ -98,13 +98,18 @@ Refusal scatter_along(Call& call, Write write) {
 }
 
 Refusal scatter(Call& call) { return scatter_along(call, Write::store); }
-Refusal scatter_add(Call& call) { return scatter_along(call, Write::add); }
+
+Refusal scatter_add(Call& call) {
+  if (is_reduced(call.result_dtype())) return "sums of halves are rounded once, after the last one";
+  return scatter_along(call, Write::add);
+}
 
 // Whole rows of the result along one dimension, at the positions of a one-dimensional index.
 template <Write write>
 Refusal write_rows(Call& call) {
   const TensorRef result = call.result();
   if (result.sizes.empty()) return "a tensor without dimensions";
+  if (write == Write::add && is_reduced(result.dtype)) return "sums of halves are rounded once";
   const std::size_t dimension = wrap_dimension(call.integer(1), result.sizes.size());
   TensorRef index = call.operand(2);
   if (index.sizes.empty()) index = unsqueeze(index, 0);

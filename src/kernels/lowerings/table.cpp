@@ -15,7 +15,7 @@ std::span<const Lowering> lowerings() {
          {unary_lowerings(), binary_lowerings(), comparison_lowerings(), ternary_lowerings(),
           creation_lowerings(), copy_lowerings(), reduction_lowerings(), scan_lowerings(),
           join_lowerings(), gather_lowerings(), scatter_lowerings(), pooling_lowerings(),
-          resampling_lowerings()}) {
+          resampling_lowerings(), loss_lowerings()}) {
       joined.insert(joined.end(), table.begin(), table.end());
     }
     std::ranges::sort(joined, {}, &Lowering::op);

@@ -18,6 +18,7 @@ LoweringTable copy_lowerings();
 LoweringTable reduction_lowerings();
 LoweringTable scan_lowerings();
 LoweringTable join_lowerings();
+LoweringTable loss_lowerings();
 LoweringTable gather_lowerings();
 LoweringTable scatter_lowerings();
 LoweringTable pooling_lowerings();

@@ -43,7 +43,7 @@ Refusal clamp_with_numbers(Call& call, std::optional<c10::Scalar> low,
   }
   // ATen rounds the bounds to the dtype.
   const auto bound = [&](const c10::Scalar& number) {
-    return body.cast(body.constant(number, dtype), compute_dtype(dtype));
+    return rounded_constant(body, number, dtype);
   };
   Value x = call.value(body, 0, dtype);
   if (low) {
