@@ -22,7 +22,7 @@ namespace {
 using graph::Node;
 
 // Multiplications; with fewer the 9 us that oneDNN takes to find its kernel are not worth it.
-constexpr std::int64_t kSmallestWork = 1'200'000;
+constexpr std::int64_t kSmallestWork = 1'600'000;
 
 bool has_faster_onednn() {
   static const bool has = [] {

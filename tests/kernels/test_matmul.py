@@ -37,7 +37,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[[], list[Tensor]]]] = {
     "one operand": (lambda x: x @ x.t(), floats((128, 128))),
     "slices": (lambda x, y: x[:, 3:131] @ y[1:129, ::2], floats((128, 140), (140, 260))),
     "expanded": (lambda x, y: x.expand(128, 128) @ y, floats((1, 128), (128, 128))),
-    "few rows": (lambda x, y: x @ y, floats((3, 700), (700, 700))),
+    "few rows": (lambda x, y: x @ y, floats((4, 700), (700, 700))),
     "linear": (F.linear, floats((128, 128), (128, 128), (128,))),
     "linear without bias": (F.linear, floats((128, 128), (128, 128))),
     "three dimensions": (F.linear, floats((4, 32, 128), (128, 128), (128,))),
