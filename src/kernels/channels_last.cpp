@@ -214,13 +214,15 @@ class Reorderer {
   std::unordered_map<const Node*, Node*> originals_;              // of reordered nodes
 };
 
-void rewrite(graph::Graph& graph, graph::PassContext& context) { Reorderer(graph, context).run(); }
+void order_images(graph::Graph& graph, graph::PassContext& context) {
+  Reorderer(graph, context).run();
+}
 
 const graph::RegisterPass registered_channels_last(
     {.name = "channels_last",
      .room = "kernels",
      .description = "orders images for convolutions, where nobody sees it",
-     .rewrite = &rewrite});
+     .rewrite = &order_images});
 
 }  // namespace
 

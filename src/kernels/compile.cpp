@@ -40,16 +40,18 @@ std::shared_ptr<const graph::Graph> prepared_graph(const CompileRequest& request
                                                    const graph::PassOptions& options) {
   // What a training step saves for its backward must be in the order that the backward was made
   // for.
-  const bool orders_images =
-      request.role == Role::inference && gains_by_channels_last(*request.graph);
+  const bool is_inference = request.role == Role::inference;
+  const bool orders_images = is_inference && gains_by_channels_last(*request.graph);
+  const bool opens_attention = is_inference && gains_by_products_of_attention(*request.graph);
   const bool splits_products = gains_by_split_addmm(*request.graph);
-  if (!orders_images && !splits_products) return request.graph;
+  if (!orders_images && !opens_attention && !splits_products) return request.graph;
   std::shared_ptr<graph::Graph> copy = request.graph->clone();
   graph::Pipeline pipeline(options);
   if (orders_images) {
     pipeline.run("channels_last", *copy);
     pipeline.run("products_of_convolutions", *copy);
   }
+  if (opens_attention) pipeline.run("products_of_attention", *copy);
   if (splits_products) pipeline.run("split_addmm", *copy);
   return copy;
 }
@@ -169,6 +171,7 @@ std::shared_ptr<const CompiledGraph> compile(const CompileRequest& request,
   StepPipeline pipeline(pass_options);
   LoopProgram program = lowered(pipeline, prepared_graph(request, pass_options));
   program.name = to_string(request.role);
+  program.original = request.graph;
   if (!has_kernels(program)) return aten::run_with_aten(request);
   observe::artifact(observe::Artifact::post_grad_graphs,
                     [&] { return graph::print(*program.graph); });

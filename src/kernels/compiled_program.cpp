@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "assay/error.h"
+#include "kernels/independent_steps.h"
 #include "kernels/program_frame.h"
 #include "kernels/program_uses.h"
 #include "kernels/traffic.h"
@@ -31,6 +32,7 @@ CompiledProgram::CompiledProgram(LoopProgram program, MemoryPlan plan, ProgramCo
   find_values();
   plan_inputs();
   plan_steps(code);
+  plan_runs();
   std::unordered_set<BufferId> released;
   for (const auto& list : plan_.released) released.insert(list.begin(), list.end());
   for (BufferId id = 0; id < program_.buffers.size(); ++id) {
@@ -94,6 +96,25 @@ void CompiledProgram::plan_steps(const ProgramCode& code) {
       plan_call(step, i, std::get<ExternCall>(program_.steps[i]));
     }
     describe(step);
+  }
+}
+
+void CompiledProgram::plan_runs() {
+  const std::vector<std::size_t> ends = ends_of_independent_runs(program_, plan_);
+  for (std::size_t first = 0; first < steps_.size(); ++first) {
+    steps_[first].end_of_run = first + 1;
+    const std::span<RunStep> run(steps_.begin() + static_cast<std::ptrdiff_t>(first),
+                                 ends[first] - first);
+    const auto parallel = std::ranges::count_if(
+        run, [](const RunStep& step) { return step.grain > 0 && step.units > step.grain; });
+    const bool can_run = run.size() > 1 && std::ranges::all_of(run, [](const RunStep& step) {
+                           return step.function != nullptr;
+                         });
+    if (parallel == 0 || !can_run) continue;
+    steps_[first].end_of_run = ends[first];
+    std::size_t arguments = 0;
+    for (const RunStep& step : run) arguments += step.arguments.size();
+    largest_arguments_ = std::max(largest_arguments_, arguments);
   }
 }
 
@@ -238,7 +259,7 @@ void CompiledProgram::keep_frame(std::unique_ptr<ProgramFrame> frame) const {
 
 const aten::GraphRunner& CompiledProgram::eager() const {
   std::call_once(eager_made_, [&] {
-    eager_ = std::make_unique<const aten::GraphRunner>(*program_.graph, source_);
+    eager_ = std::make_unique<const aten::GraphRunner>(*program_.original, source_);
   });
   return *eager_;
 }

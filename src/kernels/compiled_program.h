@@ -88,6 +88,9 @@ class CompiledProgram : public CompiledGraph {
     std::unique_ptr<const ExternRunner> runner;
     std::vector<Destination> destinations;  ///< Of what the runner appends.
     StepDescription description;
+    /// The steps from here to that one are kernels that may run at the same time, and some of them
+    /// are worth several threads. Otherwise the next step.
+    std::size_t end_of_run = 0;
   };
 
   static constexpr std::uint32_t kNoSuchValue = UINT32_MAX;
@@ -101,6 +104,7 @@ class CompiledProgram : public CompiledGraph {
   void find_values();
   void plan_inputs();
   void plan_steps(const ProgramCode& code);
+  void plan_runs();
   void plan_kernel(RunStep& step, const Kernel& kernel, const EmittedKernel& emitted);
   void plan_call(RunStep& step, std::size_t index, const ExternCall& call);
   void plan_results(RunStep& step, const ExternCall& call);

@@ -271,6 +271,8 @@ struct LoopProgram {
   std::vector<ProgramOutput> outputs;
   /// Keeps the nodes alive that steps mention.
   std::shared_ptr<const graph::Graph> graph;
+  /// The graph before it was prepared for the libraries that it calls: what eager would run.
+  std::shared_ptr<const graph::Graph> original;
 };
 
 }  // namespace assay::kernels

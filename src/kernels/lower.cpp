@@ -79,6 +79,7 @@ class Lowerer {
   explicit Lowerer(std::shared_ptr<const graph::Graph> half) {
     program_.name = half->name();
     program_.graph = std::move(half);
+    program_.original = program_.graph;
     program_.steps.reserve(program_.graph->size());
     nodes_.reserve(program_.graph->size());
   }

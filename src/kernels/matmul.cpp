@@ -6,6 +6,7 @@
 
 #include "config/config.h"
 #include "graph/pass_manager.h"
+#include "kernels/call_builder.h"
 #include "kernels/tensor_ref.h"
 
 // Exported by libtorch_cpu, but in none of its headers: result = alpha * left @ right
@@ -47,20 +48,12 @@ bool is_dense(const TensorRef& ref) {
          transposed.strides == row_major_strides(transposed.sizes);
 }
 
-std::optional<TensorRef> tensor_of(const graph::Argument& argument) {
-  const Node* node = argument.node();
-  const graph::TensorMeta* meta = node == nullptr ? nullptr : node->meta.value.tensor();
-  const auto layout = meta == nullptr || !meta->device.is_cpu() ? std::nullopt : layout_of(*meta);
-  if (!layout) return std::nullopt;
-  return TensorRef{0, meta->dtype, layout->sizes, layout->strides, 0};
-}
-
 bool gains(const Node& node) {
   const bool is_sum =
       node.calls("torch.ops.aten.addmm.default") || node.calls("torch.ops.aten.baddbmm.default");
   if (!is_sum || node.args().size() != 3 || !node.kwargs().empty()) return false;
-  const auto left = tensor_of(node.args()[1]);
-  const auto right = tensor_of(node.args()[2]);
+  const auto left = layout_ref(node.args()[1].node());
+  const auto right = layout_ref(node.args()[2].node());
   return left && right && prefers_onednn(*left, *right);
 }
 

@@ -21,4 +21,8 @@ void multiply_by_onednn(const at::Tensor& left, const at::Tensor& right, at::Ten
 /// which oneDNN computes, and a sum, which is fused with what follows.
 bool gains_by_split_addmm(const graph::Graph& graph);
 
+/// Whether the graph has attention that gains by the pass `products_of_attention`, which is for
+/// inference.
+bool gains_by_products_of_attention(const graph::Graph& graph);
+
 }  // namespace assay::kernels

@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "graph/pass_manager.h"
+#include "kernels/call_builder.h"
 #include "kernels/matmul.h"
-#include "kernels/tensor_ref.h"
 
 namespace assay::kernels {
 
@@ -14,32 +14,6 @@ namespace {
 
 using graph::Argument;
 using graph::Node;
-using graph::TensorMeta;
-
-std::optional<TensorRef> tensor_of(const Node* node) {
-  const TensorMeta* meta = node == nullptr ? nullptr : node->meta.value.tensor();
-  const auto layout = meta == nullptr || !meta->device.is_cpu() ? std::nullopt : layout_of(*meta);
-  if (!layout || layout->offset != 0) return std::nullopt;
-  return TensorRef{0, meta->dtype, layout->sizes, layout->strides, 0};
-}
-
-TensorRef permuted(const TensorRef& ref, std::initializer_list<std::size_t> order) {
-  TensorRef made = ref;
-  made.sizes.clear();
-  made.strides.clear();
-  for (const std::size_t dimension : order) {
-    made.sizes.push_back(ref.sizes[dimension]);
-    made.strides.push_back(ref.strides[dimension]);
-  }
-  return made;
-}
-
-TensorRef row_major(c10::ScalarType dtype, Sizes sizes) {
-  Sizes strides = row_major_strides(sizes);
-  return {0, dtype, std::move(sizes), std::move(strides), 0};
-}
-
-bool is_row_major(const TensorRef& ref) { return ref.strides == row_major_strides(ref.sizes); }
 
 bool are_all(const Argument& numbers, std::int64_t wanted) {
   return std::ranges::all_of(numbers.items(), [&](const Argument& item) {
@@ -65,9 +39,9 @@ std::optional<Matrices> matrices_of(const Node& node) {
       !are_all(args[3], 1) || !are_all(args[4], 0)) {
     return std::nullopt;
   }
-  const auto input = tensor_of(args[0].node());
-  const auto weight = tensor_of(args[1].node());
-  const auto result = tensor_of(&node);
+  const auto input = layout_ref(args[0].node());
+  const auto weight = layout_ref(args[1].node());
+  const auto result = layout_ref(&node);
   if (!input || !weight || !result || input->sizes.size() != 4 || weight->sizes.size() != 4 ||
       weight->sizes[2] != 1 || weight->sizes[3] != 1 || !is_row_major(*weight) ||
       !is_row_major(permuted(*input, {0, 2, 3, 1})) ||
@@ -81,55 +55,30 @@ std::optional<Matrices> matrices_of(const Node& node) {
   return found;
 }
 
-class Rewriter {
- public:
-  Rewriter(graph::Graph& graph, Node& node) : graph_(graph), node_(node) {}
+void replace(graph::Graph& graph, Node& node, const Matrices& matrices) {
+  CallBuilder builder(graph, node);
+  const std::vector<Argument> args = node.args();
+  const TensorRef input = *layout_ref(args[0].node());
+  const auto& [pixels, weights] = matrices;
+  Node& last =
+      builder.call("permute", {args[0], list_of({0, 2, 3, 1})}, permuted(input, {0, 2, 3, 1}));
+  Node& left = builder.call("view", {&last, list_of(pixels.sizes)}, pixels);
+  Node& rows = builder.call("view", {args[1], list_of(weights.sizes)}, weights);
+  Node& right = builder.call("permute", {&rows, list_of({1, 0})}, permuted(weights, {1, 0}));
+  const TensorRef product = row_major(input.dtype, {pixels.sizes[0], weights.sizes[0]});
+  Node* made = &builder.call("mm", {&left, &right}, product);
+  if (!args[2].is_none()) made = &builder.call("add.Tensor", {made, args[2]}, product);
+  const TensorRef image =
+      row_major(input.dtype, {input.sizes[0], input.sizes[2], input.sizes[3], weights.sizes[0]});
+  Node& images = builder.call("view", {made, list_of(image.sizes)}, image);
+  node.set_target("torch.ops.aten.permute.default");
+  node.set_arguments({&images, list_of({0, 3, 1, 2})});
+}
 
-  void run(const Matrices& matrices) {
-    const graph::Graph::InsertBefore here(graph_, node_);
-    const std::vector<Argument> args = node_.args();
-    const TensorRef input = *tensor_of(args[0].node());
-    const TensorRef last = permuted(input, {0, 2, 3, 1});
-    Node& moved = call("permute", {args[0], order({0, 2, 3, 1})}, last);
-    Node& pixels = call("view", {&moved, order(matrices.pixels.sizes)}, matrices.pixels);
-    Node& weights = call("view", {args[1], order(matrices.weights.sizes)}, matrices.weights);
-    Node& turned = call("permute", {&weights, order({1, 0})}, permuted(matrices.weights, {1, 0}));
-    const Sizes sizes = {matrices.pixels.sizes[0], matrices.weights.sizes[0]};
-    const TensorRef product = row_major(input.dtype, sizes);
-    Node* made = &call("mm", {&pixels, &turned}, product);
-    if (!args[2].is_none()) made = &call("add", {made, args[2]}, product, "Tensor");
-    const TensorRef image = row_major(
-        input.dtype, {input.sizes[0], input.sizes[2], input.sizes[3], matrices.weights.sizes[0]});
-    Node& images = call("view", {made, order(image.sizes)}, image);
-    node_.set_target("torch.ops.aten.permute.default");
-    node_.set_arguments({&images, order({0, 3, 1, 2})});
-  }
-
- private:
-  static Argument order(const Sizes& numbers) {
-    graph::List list;
-    for (const std::int64_t number : numbers) list.items.emplace_back(number);
-    return list;
-  }
-
-  Node& call(const std::string& op, std::vector<Argument> args, const TensorRef& meta,
-             const std::string& overload = "default") {
-    Node& made = graph_.call_function("torch.ops.aten." + op + "." + overload, std::move(args));
-    made.meta = node_.meta;
-    TensorMeta& tensor = std::get<TensorMeta>(made.meta.value.value);
-    tensor.sizes.assign(meta.sizes.begin(), meta.sizes.end());
-    tensor.strides.assign(meta.strides.begin(), meta.strides.end());
-    return made;
-  }
-
-  graph::Graph& graph_;
-  Node& node_;
-};
-
-void rewrite(graph::Graph& graph, graph::PassContext& context) {
+void multiply_pixels(graph::Graph& graph, graph::PassContext& context) {
   for (Node& node : graph.nodes()) {
     const auto matrices = matrices_of(node);
-    if (matrices && context.may_apply()) Rewriter(graph, node).run(*matrices);
+    if (matrices && context.may_apply()) replace(graph, node, *matrices);
   }
 }
 
@@ -137,7 +86,7 @@ const graph::RegisterPass registered_products(
     {.name = "products_of_convolutions",
      .room = "kernels",
      .description = "multiplies matrices instead of convolving with single pixels",
-     .rewrite = &rewrite});
+     .rewrite = &multiply_pixels});
 
 }  // namespace
 

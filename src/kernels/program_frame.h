@@ -49,6 +49,7 @@ class ProgramRun {
   void run_call(const RunStep& step);
   c10::IValue operand(const Operand& operand);
   const Kernel* run_step(std::size_t index);
+  const Kernel* run_together(std::span<const RunStep> steps);
 
   const CompiledProgram& compiled_;
   ProgramFrame& frame_;

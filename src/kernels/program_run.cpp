@@ -1,4 +1,5 @@
 #include <ATen/EmptyTensor.h>
+#include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/as_strided_native.h>
 #include <ATen/ops/from_blob.h>
@@ -64,6 +65,36 @@ void run_range(std::int64_t begin, std::int64_t end, void* context) {
   auto& range = *static_cast<KernelRange*>(context);
   const int failed = range.function(range.buffers, begin, end);
   if (failed != 0) range.failed.store(failed, std::memory_order_relaxed);
+}
+
+// Some kernels, cut into as many parts as there are threads. Small ones are not cut.
+struct KernelRun {
+  struct Member {
+    KernelFunction function;
+    void* const* buffers;
+    std::int64_t units;
+    bool is_cut;
+  };
+  c10::SmallVector<Member, 16> members = {};
+  std::int64_t parts = 1;
+  std::atomic<std::size_t> failed = kNone;
+  static constexpr std::size_t kNone = SIZE_MAX;
+};
+
+void run_part(std::int64_t begin, std::int64_t end, void* context) {
+  auto& run = *static_cast<KernelRun*>(context);
+  for (std::int64_t part = begin; part < end; ++part) {
+    for (std::size_t k = 0; k < run.members.size(); ++k) {
+      const KernelRun::Member& member = run.members[k];
+      const bool is_mine = static_cast<std::int64_t>(k) % run.parts == part;
+      if (!member.is_cut && !is_mine) continue;
+      const std::int64_t from = member.is_cut ? member.units * part / run.parts : 0;
+      const std::int64_t to = member.is_cut ? member.units * (part + 1) / run.parts : member.units;
+      if (from < to && member.function(member.buffers, from, to) != 0) {
+        run.failed.store(k, std::memory_order_relaxed);
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -148,7 +179,19 @@ void ProgramRun::take_inputs(std::span<c10::IValue> inputs) {
 const Kernel* ProgramRun::run_steps() {
   const aten::CurrentNodeScope keep;
   Profile* const profile = current_profile();
+  const bool has_threads = profile == nullptr && at::get_num_threads() > 1;
   for (std::size_t i = 0; i < compiled_.steps_.size(); ++i) {
+    if (const std::size_t end = compiled_.steps_[i].end_of_run; has_threads && end > i + 1) {
+      for (std::size_t k = i; k < end; ++k) {
+        for (BufferId id : compiled_.plan_.allocated[k]) allocate(id);
+      }
+      if (const Kernel* failed = run_together({&compiled_.steps_[i], end - i})) return failed;
+      for (std::size_t k = i; k < end; ++k) {
+        for (BufferId id : compiled_.plan_.released[k]) frame_.tensors[id].reset();
+      }
+      i = end - 1;
+      continue;
+    }
     for (BufferId id : compiled_.plan_.allocated[i]) allocate(id);
     const std::int64_t start = profile == nullptr ? 0 : observe::monotonic_now();
     if (const Kernel* failed = run_step(i)) return failed;
@@ -186,6 +229,22 @@ int ProgramRun::run_kernel(const RunStep& step) {
   const AOTITorchError error = torch_parallel_for(0, step.units, step.grain, &run_range, &range);
   internal_check(error == AOTI_TORCH_SUCCESS, "a kernel does not throw");
   return range.failed.load();
+}
+
+const Kernel* ProgramRun::run_together(std::span<const RunStep> steps) {
+  aten::current_node = steps[0].kernel->nodes.empty() ? nullptr : steps[0].kernel->nodes.front();
+  KernelRun run;
+  run.parts = at::get_num_threads();
+  void** next = frame_.arguments.data();
+  for (const RunStep& step : steps) {
+    const bool is_cut = step.grain > 0 && step.units > step.grain;
+    run.members.push_back({step.function, next, step.units, is_cut});
+    for (BufferId id : step.arguments) *next++ = frame_.pointers[id];
+  }
+  const AOTITorchError error = torch_parallel_for(0, run.parts, 1, &run_part, &run);
+  internal_check(error == AOTI_TORCH_SUCCESS, "a kernel does not throw");
+  const std::size_t failed = run.failed.load();
+  return failed == KernelRun::kNone ? nullptr : steps[failed].kernel;
 }
 
 c10::IValue ProgramRun::operand(const Operand& operand) {
