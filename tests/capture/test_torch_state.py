@@ -20,9 +20,8 @@ def test_flags_of_backends():
 
     yield f
     yield call(data(3))
-    torch.backends.cudnn.enabled = False
-    yield call(data(3))
-    torch.backends.cudnn.enabled = True
+    with torch.backends.cudnn.flags(enabled=False):
+        yield call(data(3))
     torch.backends.cuda.matmul.allow_tf32 = True
     yield call(data(3))
     torch.backends.cuda.matmul.allow_tf32 = False

@@ -27,11 +27,10 @@ def run(name: str, tmp_path: Path, **settings: str) -> subprocess.CompletedProce
     )
 
 
-def test_a_tensor_as_key_of_a_dict_is_a_break(tmp_path: Path) -> None:
+def test_a_tensor_as_key_of_a_dict_works(tmp_path: Path) -> None:
     done = run("assertion_error", tmp_path, TORCH_LOGS="graph_breaks")
     assert done.returncode == 0, done.stderr
-    assert "in test_assertion_error" in done.stderr
-    assert "z = {y: 5}" in done.stderr
+    assert done.stderr == ""
 
 
 def test_an_operator_that_only_inductor_rejected_runs_as_in_eager(tmp_path: Path) -> None:
