@@ -11,7 +11,7 @@ import torch
 from torch._dynamo.backends.debugging import ExplainWithBackend
 from torch._dynamo.output_graph import OutputGraph
 
-from assay.diagnose import captured, custom_operators
+from assay.diagnose import captured, custom_operators, reduction
 
 
 def compiled_with(monkeypatch: pytest.MonkeyPatch, **options: Any) -> tuple[Any, Any]:
@@ -70,3 +70,17 @@ def test_a_module_with_operators_is_imported(
 
 def test_other_graphs_need_nothing() -> None:
     assert custom_operators.lines(torch.fx.symbolic_trace(torch.nn.ReLU())) == []
+
+
+def test_a_result_keeps_the_operators_that_it_calls(tmp_path: Path) -> None:
+    original, reduced = tmp_path / "0_dynamo.py", tmp_path / "repro.py"
+    lines = f"{custom_operators.MARK}\nimport own_operators\n"
+    original.write_text(f"import torch\n{lines}\n# assay version: 0\n\nclass Repro:\n    pass\n")
+    head = "import torch\n\n# assay version: 0\n\n"
+    call = "class Repro:\n    def forward(self, x):\n        y = {}(x)\n\nmod = Repro()\n"
+    reduced.write_text(head + call.format("torch.ops.captured_test.twice"))
+    reduction.keep_operators(original, reduced)
+    assert lines in reduced.read_text()
+    reduced.write_text(head + call.format("torch.relu"))
+    reduction.keep_operators(original, reduced)
+    assert custom_operators.MARK not in reduced.read_text()
