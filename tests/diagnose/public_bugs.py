@@ -1,9 +1,9 @@
 """Bugs of torch.compile that users reported and that PyTorch 2.13.0 still has on a CPU.
 
 Each program is our own, written after the description; where the report is about another case of
-the same fault, its number is called related, and without one it was found here. ``f`` and ``args`` are the program under test;
-``stage`` and ``calls`` are what a diagnosis must find: the calls of the result are among ``calls``,
-and the first of them is there.
+the same fault, its number is called related, and without one it was found here. ``f`` and ``args``
+are the program under test; ``stage`` and ``calls`` are what a diagnosis must find: the calls of the
+result are among ``calls``, and the first of them is there.
 """
 
 from __future__ import annotations
