@@ -1,9 +1,9 @@
 """Bugs of torch.compile that users reported and that PyTorch 2.13.0 still has on a CPU.
 
 Each program is our own, written after the description; where the report is about another case of
-the same fault, its number is called related. ``f`` and ``args`` are the program under test;
-``stage`` and ``calls`` are what a diagnosis must find: the calls of the result are among ``calls``,
-and the first of them is there.
+the same fault, its number is called related, and without one it was found here. ``f`` and ``args``
+are the program under test; ``stage`` and ``calls`` are what a diagnosis must find: the calls of the
+result are among ``calls``, and the first of them is there.
 """
 
 from __future__ import annotations
@@ -133,19 +133,6 @@ def f(x):
     return x.sum(dtype=torch.bool)
 args = (torch.tensor([1, 2, 3]),)
 """),
-    "triu_min_int8": Bug(
-        "pytorch/pytorch#178259", "inductor", "exception",
-        ("torch.min", "torch.triu", "operator.getitem"), """
-def f(x):
-    return torch.min(torch.triu(x), dim=0)[0]
-args = (torch.randint(-128, 128, (57, 22), dtype=torch.int8),)
-"""),
-    "int_min_division": Bug(
-        "pytorch/pytorch#184406", "inductor", "signal", ("torch.floor_divide",), """
-def f(x, y):
-    return torch.floor_divide(x, y)
-args = (torch.tensor([-(2**31)], dtype=torch.int32), torch.tensor([-1], dtype=torch.int32))
-"""),
     "addr_strides": Bug(
         "pytorch/pytorch#198364", DECOMPOSITIONS, "accuracy", ("torch.addr",), """
 def f(a, x, y):
@@ -165,6 +152,12 @@ args = (torch.tensor([1.0]), torch.tensor([0.0]))
 def f(x, target):
     return torch.nn.functional.binary_cross_entropy(x, target)
 args = (torch.ones(4, 4), torch.full((4, 4), 1.5))
+"""),
+    "bernoulli_probability": Bug(
+        "pytorch/pytorch#185246", DECOMPOSITIONS, "accuracy", ("torch.bernoulli",), """
+def f(x):
+    return torch.bernoulli(x)
+args = (torch.full((4,), 1.5),)
 """),
     "linear_dtypes": Bug(
         "pytorch/pytorch#141865", DECOMPOSITIONS, "accuracy", ("torch._C._nn.linear",), """

@@ -24,4 +24,5 @@ forks a process for every run of the script, and the trials of ``assay reduce``.
     script      what a run does: the script, unchanged, with hooks below it
     hooks       where the script's graphs are compiled and called
     captured    writes each graph with its inputs as it is compiled
+    custom_operators  the lines that a graph's file needs for operators of the script's own
 """

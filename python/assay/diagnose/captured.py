@@ -6,8 +6,9 @@ only fake ones, so its file is written again with those of its first call.
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 
 from assay import _C
 from assay._backends import backend_name as name_of
+from assay.diagnose import custom_operators
 from assay.errors import Error
 from assay.stock import sent_backend
 
@@ -120,7 +122,7 @@ class Writer:
         """Keep a graph as it is now, to write it later."""
         saved = Saved(self, self.directory / f"{name}.py", stage, backend)
         saved.has_real_inputs = not any(isinstance(value, FakeTensor) for value in inputs)
-        saved.lines = self._setting_lines(settings or {})
+        saved.lines = [*self._setting_lines(settings or {}), *custom_operators.lines(gm)]
         try:
             saved.graph = _C.graph_from_module(gm, list(inputs))
         except Error as error:
@@ -129,7 +131,12 @@ class Writer:
 
     def write(self, saved: Saved, inputs: Iterable[Any]) -> None:
         """The file, and below it the data of the inputs."""
-        values = [_as_input(value, saved.notes) for value in inputs]
+        try:
+            with _plainly():
+                values = [_as_input(value, saved.notes) for value in inputs]
+        except Exception as error:  # of a tensor subclass; the script must not notice
+            saved.problem = str(error)
+            return
         try:
             _C.save_repro(
                 saved.graph,
@@ -211,6 +218,13 @@ def _is_literal(value: Any) -> bool:
     return isinstance(value, bool | int | float | str | type(None))
 
 
+@contextlib.contextmanager
+def _plainly() -> Iterator[None]:
+    """Without the modes and subclasses that the script or PyTorch has put around operators."""
+    with torch.utils._python_dispatch._disable_current_modes(), torch._C.DisableTorchFunction():
+        yield
+
+
 def _as_input(value: Any, notes: list[str]) -> Any:
     """A value that a file can hold; what it cannot is noted."""
     if isinstance(value, torch.SymInt | torch.SymFloat | torch.SymBool):
@@ -258,15 +272,16 @@ def is_stock(backend: Any) -> bool:
     """Whether another process finds the backend by its name."""
     from torch._dynamo.backends.registry import list_backends
 
-    if isinstance(backend, torch._TorchCompileInductorWrapper):
+    innermost = _innermost(backend)
+    if isinstance(innermost, torch._TorchCompileInductorWrapper):
         return True
     name = backend_name(backend)
-    module = getattr(_innermost(backend), "__module__", "") or ""
+    module = getattr(innermost, "__module__", "") or ""
     return name in list_backends(exclude_tags=()) and module.startswith("torch.")
 
 
 def _innermost(backend: Any) -> Any:
-    while (inner := getattr(backend, "_torchdynamo_orig_callable", None)) is not None:
+    while (inner := getattr(backend, "_torchdynamo_orig_backend", None)) is not None:
         backend = inner
     if isinstance(backend, torch._TorchCompileWrapper):
         return backend.compiler_fn

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.diagnose.graphs import Graph
-from assay.diagnose.runs import Runs, file_settings
+from assay.diagnose.runs import OWN_OPERATORS, Runs, file_settings
 
 Json = dict[str, Any]
 
@@ -31,7 +31,20 @@ def reduce(runs: Runs, graph: Graph, *, accuracy: bool, timeout: float | None) -
     result = _reduce(runs, graph, accuracy, timeout, is_trusted=False)
     if UNTRUSTED in str(result.get("message")):  # it is the user's own program that runs
         result = _reduce(runs, graph, accuracy, timeout, is_trusted=True)
+    if "file" in result:
+        keep_operators(graph.file, Path(result["file"]))
     return result
+
+
+def keep_operators(original: Path, reduced: Path) -> None:
+    """The lines that register the script's own operators, where one of them is left."""
+    header = original.read_text().partition("\nclass ")[0]
+    _, mark, rest = header.partition(OWN_OPERATORS)
+    text = reduced.read_text()
+    if mark and OWN_OPERATORS not in text and "torch.ops." in code_of(reduced):
+        lines = rest.partition("\n# assay version")[0].strip("\n")
+        added = f"\n{mark}\n{lines}\n\n# assay version"
+        reduced.write_text(text.replace("\n\n# assay version", added, 1))
 
 
 def _reduce(

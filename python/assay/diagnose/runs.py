@@ -21,6 +21,7 @@ Json = dict[str, Any]
 
 PAUSES = (0.2, 0.5, 1.0, 2.0)  # before a run that was killed from outside is repeated
 SETTING = re.compile(r"^(torch\.[\w.]*config\.[\w.]+) = (.+)$", re.MULTILINE)
+OWN_OPERATORS = "# The script's own operators."  # as custom_operators writes it
 SAFE_TYPES = (bool, int, float, type(None))
 
 
@@ -187,7 +188,7 @@ class Runs:
 def file_settings(text: str) -> tuple[list[tuple[str, Any]], str]:
     """The settings in a file that we wrote; those that are not numbers as lines to execute."""
     header = text[: text.find("\nclass ")]
-    plain, has_text = [], False
+    plain, has_text = [], OWN_OPERATORS in header
     for name, value in SETTING.findall(header):
         literal = ast.literal_eval(value)
         plain.append((name, literal))

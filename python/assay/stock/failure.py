@@ -44,7 +44,7 @@ def is_alike(error: BaseException, eager: BaseException) -> bool:
             continue
         seen.add(id(one))
         # PyTorch's wrappers are RuntimeErrors, whatever they wrap.
-        is_wrapper = type(one).__module__.startswith("torch._")
+        is_wrapper = type(one).__module__.startswith("torch._") and type(one) is not kind
         if (isinstance(one, kind) and not is_wrapper) or quotes(str(one), kind.__name__):
             return True
         waiting += [one.__cause__, one.__context__, getattr(one, "inner_exception", None)]
