@@ -73,7 +73,7 @@ TensorGuard::TensorGuard(const at::Tensor& tensor)
 bool TensorGuard::holds(const at::Tensor& tensor) const {
   if (tensor.key_set() != keys_) return false;  // also tells the layout
   if (is_nested_) return true;
-  return tensor.scalar_type() == dtype_ && tensor.sizes() == sizes_ &&
+  return tensor.scalar_type() == dtype_ && tensor.sizes() == c10::IntArrayRef(sizes_) &&
          (!has_strides_ || tensor.strides() == strides_) && tensor.device() == device_ &&
          same_history(tensor);
 }
