@@ -101,9 +101,8 @@ PyObject* GuardSnapshot::recognize(PyObject* object) {
 }
 
 void GuardSnapshot::prove_version(int index, PyObject* dict) {
-  if (std::ranges::find(versions_known_, dict) != versions_known_.end()) return;
-  versions_known_.push_back(dict);
-  proofs_.push_back({Kind::version, index, dict, nullptr, version_of(dict), nullptr, 0});
+  if (!versions_known_.insert(dict).second) return;
+  proofs_.push_back({Kind::version, index, dict, nullptr, version_of(dict)});
 }
 
 void GuardSnapshot::prove_place(const Step& step, int index, PyObject* parent, PyObject* object) {
@@ -115,23 +114,25 @@ void GuardSnapshot::prove_place(const Step& step, int index, PyObject* parent, P
       roots_.push_back({-1, object, recognize(object)});
       return;
     case Access::dict:
-      proofs_.push_back({Kind::dict, index, parent, _PyObject_GetDictPtr(parent), 0, object, 0});
+      proofs_.push_back({Kind::dict, index, parent, object,
+                         reinterpret_cast<std::uint64_t>(_PyObject_GetDictPtr(parent))});
       return;
     case Access::item:
       prove_version(index, parent);
       return;
     case Access::contents:
-      proofs_.push_back({Kind::contents, index, parent, nullptr, 0, object, 0});
-      proofs_.push_back({Kind::alive, index, recognize(object), nullptr, 0, object, 0});
+      proofs_.push_back({Kind::contents, index, parent, object, 0});
+      proofs_.push_back({Kind::alive, index, recognize(object), object, 0});
       return;
     case Access::element:
       if (PyTuple_Check(parent)) return;
-      proofs_.push_back({Kind::element, index, parent, nullptr, 0, object, step.index});
-      proofs_.push_back({Kind::alive, index, recognize(object), nullptr, 0, object, 0});
+      proofs_.push_back({Kind::element, index, parent, object,
+                         static_cast<std::uint64_t>(step.index)});
+      proofs_.push_back({Kind::alive, index, recognize(object), object, 0});
       return;
     case Access::referent:
-      proofs_.push_back({Kind::referent, index, parent, nullptr, 0, object, 0});
-      proofs_.push_back({Kind::alive, index, recognize(object), nullptr, 0, object, 0});
+      proofs_.push_back({Kind::referent, index, parent, object, 0});
+      proofs_.push_back({Kind::alive, index, recognize(object), object, 0});
       return;
     default:
       return;  // follows from the parent: nobody can change it
@@ -143,19 +144,20 @@ void GuardSnapshot::prove_checks(const Step& step, int index, PyObject* object) 
   const bool is_dict = PyDict_Check(object) != 0;
   if (checks.tensor) {
     tensors_.push_back({object, &*checks.tensor});
-    proofs_.push_back({Kind::type, index, object, nullptr, 0,
-                       reinterpret_cast<PyObject*>(Py_TYPE(object)), 0});
+    proofs_.push_back(
+        {Kind::type, index, object, reinterpret_cast<PyObject*>(Py_TYPE(object)), 0});
     return;
   }
   if (checks.type && (Py_TYPE(object)->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0) {
-    proofs_.push_back({Kind::type, index, object, nullptr, 0, checks.type.get(), 0});
+    proofs_.push_back({Kind::type, index, object, checks.type.get(), 0});
   }
   const bool has_contents = checks.length >= 0 || checks.keys || checks.order ||
                             (checks.value && PyAnySet_Check(object) != 0);
-  if (has_contents && is_dict && !PyODict_Check(object)) {
+  // An OrderedDict keeps its order elsewhere.
+  if (has_contents && is_dict && !(checks.keys && PyODict_Check(object))) {
     prove_version(index, object);
   } else if ((has_contents && !PyTuple_Check(object)) || checks.function) {
-    proofs_.push_back({Kind::step, index, object, nullptr, 0, object, 0});
+    proofs_.push_back({Kind::step, index, object, object, 0});
   }
 }
 
@@ -172,10 +174,10 @@ bool GuardSnapshot::proofs_hold(const SegmentGuards& guards, const GuardValues& 
   for (const Proof& proof : proofs_) {
     switch (proof.kind) {
       case Kind::version:
-        if (version_of(proof.subject) != proof.version) return false;
+        if (version_of(proof.subject) != proof.detail) return false;
         break;
       case Kind::dict:
-        if (*proof.place != proof.expected) return false;
+        if (*reinterpret_cast<PyObject**>(proof.detail) != proof.expected) return false;
         break;
       case Kind::type:
         if (reinterpret_cast<PyObject*>(Py_TYPE(proof.subject)) != proof.expected) return false;
@@ -184,8 +186,8 @@ bool GuardSnapshot::proofs_hold(const SegmentGuards& guards, const GuardValues& 
         if (PyCell_GET(proof.subject) != proof.expected) return false;
         break;
       case Kind::element:
-        if (proof.index >= PyList_GET_SIZE(proof.subject) ||
-            PyList_GET_ITEM(proof.subject, proof.index) != proof.expected) {
+        if (static_cast<Py_ssize_t>(proof.detail) >= PyList_GET_SIZE(proof.subject) ||
+            PyList_GET_ITEM(proof.subject, proof.detail) != proof.expected) {
           return false;
         }
         break;

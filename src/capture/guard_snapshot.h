@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_set>
 #include <vector>
 
 #include "capture/activation.h"
@@ -31,12 +32,10 @@ class GuardSnapshot {
   /// In the order of the steps: what one looks into has been proven to be alive by those before.
   struct Proof {
     Kind kind;
-    int step;              // for `step`: it is checked as the guards do
-    PyObject* subject;     // a dict, cell, list, weak reference or object
-    PyObject** place;      // for `dict`: where the object keeps it
-    std::uint64_t version;
+    int step;           // for `step`: it is checked as the guards do
+    PyObject* subject;  // a dict, cell, list, weak reference or object
     PyObject* expected;
-    Py_ssize_t index;
+    std::uint64_t detail;  // a dict's version, an index, the place where an object keeps its dict
   };
   struct Root {
     Py_ssize_t slot;  // -1: the frame's function
@@ -75,7 +74,7 @@ class GuardSnapshot {
   std::vector<int> changing_;  // steps that are fetched and checked every time
   std::vector<Type> types_;
   std::vector<Group> groups_;
-  std::vector<PyObject*> versions_known_;  // while it is made
+  std::unordered_set<PyObject*> versions_known_;  // while it is made
 };
 
 }  // namespace assay::capture

@@ -1,4 +1,4 @@
-// Names, cells and attributes. Attribute access follows the MRO by hand, so that properties,
+// Attributes. Access follows the MRO by hand, so that properties,
 // __getattr__ and descriptors are inlined or modelled, and never run unseen.
 #include <algorithm>
 #include <string>
@@ -86,134 +86,6 @@ void Recorder::changed_item(PyObject* dict, PyObject* key, PyObject* value) {
   PySet_Add(tracked->known_keys.get(), key);
   effects_.push_back({value == nullptr ? Effect::Kind::delete_item : Effect::Kind::set_item,
                       Ref::borrow(dict), Ref::borrow(key), Ref::borrow(value)});
-}
-
-// ---- Globals and cells ----
-
-PyObject* Recorder::load_global(Activation& a, PyObject* name) {
-  if (!is_recording()) return Operations::load_global(a, name);
-  PyObject* globals = a.frame->f_globals;
-  PyObject* builtins = a.frame->f_builtins;
-  if (!PyDict_CheckExact(globals) || !PyDict_CheckExact(builtins)) {
-    if (!stop(a, "the function's globals are not a dict")) return nullptr;
-    return Operations::load_global(a, name);
-  }
-  is_constant(globals);
-  PyObject* found = read_item(globals, name);
-  if (found == nullptr && PyErr_Occurred() == nullptr) {
-    is_constant(builtins);
-    found = read_item(builtins, name);
-  }
-  if (found == nullptr) return Operations::load_global(a, name);  // raises
-  return Py_NewRef(found);
-}
-
-PyObject* Recorder::load_name(Activation& a, PyObject* name) {
-  if (is_recording() && !stop(a, "the code of a class or module")) return nullptr;
-  return Operations::load_name(a, name);
-}
-
-bool Recorder::store_global(Activation& a, PyObject* name, Operand value) {
-  if (!is_recording()) return Operations::store_global(a, name, value);
-  read(value);
-  is_constant(a.frame->f_globals);
-  if (!Operations::store_global(a, name, value)) return false;
-  changed_item(a.frame->f_globals, name, value.object);
-  return true;
-}
-
-bool Recorder::delete_global(Activation& a, PyObject* name) {
-  if (!is_recording()) return Operations::delete_global(a, name);
-  is_constant(a.frame->f_globals);
-  read_item(a.frame->f_globals, name);
-  if (!Operations::delete_global(a, name)) return false;
-  changed_item(a.frame->f_globals, name, nullptr);
-  return true;
-}
-
-PyObject* Recorder::load_cell(Activation& a, PyObject* cell, int index) {
-  if (!is_recording()) return Operations::load_cell(a, cell, index);
-  Tracked* tracked = tracked_.find(cell);
-  if (tracked == nullptr) {
-    if (!stop(a, "a variable of an enclosing function that is not known")) return nullptr;
-    return Operations::load_cell(a, cell, index);
-  }
-  PyObject* contents = PyCell_GET(cell);
-  if (tracked->source != nullptr && !tracked->is_known) {
-    touch(cell);
-    tracked->is_known = true;
-    Source* source = sources_.get(Access::contents, tracked->source, nullptr);
-    if (contents == nullptr) {
-      source->checks.absent = true;
-    } else {
-      source->checks.present = true;
-      arrived(contents, source);
-    }
-  }
-  return Operations::load_cell(a, cell, index);
-}
-
-bool Recorder::store_cell(Activation& a, PyObject* cell, Operand value) {
-  if (!is_recording()) return Operations::store_cell(a, cell, value);
-  read(value);
-  Tracked* tracked = tracked_.find(cell);
-  if (tracked == nullptr) {
-    if (!stop(a, "a variable of an enclosing function that is not known")) return false;
-    return Operations::store_cell(a, cell, value);
-  }
-  if (tracked->source == nullptr) {
-    save_for_rollback(cell);
-  } else {
-    touch(cell);
-    tracked->is_known = tracked->is_mutated = true;
-    effects_.push_back(
-        {Effect::Kind::set_contents, Ref::borrow(cell), Ref(), Ref::borrow(value.object)});
-  }
-  return Operations::store_cell(a, cell, value);
-}
-
-bool Recorder::delete_cell(Activation& a, PyObject* cell, int index) {
-  if (is_recording() && !stop(a, "del of a variable that an inner function uses")) return false;
-  return Operations::delete_cell(a, cell, index);
-}
-
-PyObject* Recorder::make_cell(Activation& a, Operand value) {
-  if (!is_recording()) return Operations::make_cell(a, value);
-  read(value);
-  PyObject* cell = Operations::make_cell(a, value);
-  if (cell != nullptr) tracked_.add(cell, Tracked::Kind::local).is_known = true;
-  return cell;
-}
-
-void Recorder::copied_free_variables(Activation& a, PyObject* function) {
-  if (!is_recording()) return;
-  PyObject* closure = reinterpret_cast<PyFunctionObject*>(function)->func_closure;
-  if (closure == nullptr) return;
-  Tracked* tracked = tracked_.find(function);
-  Source* owner = nullptr;
-  if (tracked != nullptr && tracked->source != nullptr) {
-    owner = tracked->source;
-  } else if (tracked == nullptr && &a == root_) {
-    owner = sources_.get(Access::function, nullptr, nullptr);
-  } else if (tracked == nullptr) {
-    is_constant(function);
-    owner = tracked_.find(function)->source;
-  } else {
-    return;  // made in this segment: so were its cells, or they are known by other ways
-  }
-  PyObject* names = a.code->co_localsplusnames;
-  const Py_ssize_t first = PyTuple_GET_SIZE(names) - PyTuple_GET_SIZE(closure);
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(closure); ++i) {
-    Source* source = sources_.get(Access::closure, owner, nullptr, i);
-    source->name = to_string(PyTuple_GET_ITEM(names, first + i));
-    arrived(PyTuple_GET_ITEM(closure, i), source);
-  }
-}
-
-void Recorder::loaded_constant(Activation&, PyObject* constant) {
-  if (!is_recording() || is_scalar(constant)) return;
-  is_constant(constant);
-  if (PyTuple_Check(constant)) know_contents(constant);
 }
 
 // ---- Reading attributes ----
@@ -512,25 +384,6 @@ PyObject* Recorder::read_member(Activation& a, PyObject* object, PyObject* descr
   return found;
 }
 
-bool Recorder::write_member(Activation& a, PyObject* object, PyObject* descriptor, PyObject* name,
-                            PyObject* value) {
-  if (tracked_.find(object)->source == nullptr && has_object_layout(Py_TYPE(object))) {
-    save_for_rollback(object);
-    return PyObject_GenericSetAttr(object, name, value) == 0;
-  }
-  if (tracked_.find(object)->source == nullptr || value == nullptr) {
-    if (!stop(a, "a slot of an object is set")) return false;
-    return PyObject_GenericSetAttr(object, name, value) == 0;
-  }
-  known_members_.push_back({object, descriptor});
-  tracked_.find(object)->is_mutated = true;
-  if (PyObject_GenericSetAttr(object, name, value) < 0) return false;
-  is_constant(descriptor);
-  effects_.push_back(
-      {Effect::Kind::set_member, Ref::borrow(object), Ref::borrow(descriptor), Ref::borrow(value)});
-  return true;
-}
-
 PyObject* Recorder::instance_attribute(Activation& a, PyObject* object, PyObject* name) {
   static PyObject* const getattribute = interned("__getattribute__");
   static PyObject* const object_getattribute =
@@ -635,48 +488,6 @@ PyObject* Recorder::fallback_attribute(Activation& a, PyObject* object, PyObject
   is_constant(fallback);
   PyObject* args[] = {nullptr, object, name};
   return call_object(a, {fallback, args + 1, 2, nullptr});
-}
-
-// ---- Writing attributes ----
-
-bool Recorder::store_attr(Activation& a, Operand owner, PyObject* name, Operand value) {
-  if (!is_recording()) return Operations::store_attr(a, owner, name, value);
-  read(owner);
-  read(value);
-  return set_attribute(a, owner.object, name, value.object);
-}
-
-bool Recorder::delete_attr(Activation& a, Operand owner, PyObject* name) {
-  if (!is_recording()) return Operations::delete_attr(a, owner, name);
-  read(owner);
-  return set_attribute(a, owner.object, name, nullptr);
-}
-
-bool Recorder::set_attribute(Activation& a, PyObject* object, PyObject* name, PyObject* value) {
-  static PyObject* const setattr = interned("__setattr__");
-  static PyObject* const delattr = interned("__delattr__");
-  const auto plainly = [&](const std::string& why) {
-    if (!stop(a, why)) return false;
-    return PyObject_SetAttr(object, name, value) == 0;
-  };
-  if (!touch(object)) return plainly("an attribute of an object that is not known is set");
-  PyTypeObject* type = Py_TYPE(object);
-  if (is_scalar(object)) return PyObject_SetAttr(object, name, value) == 0;  // raises
-  if (PyType_Check(object) || PyModule_Check(object) || is_tensor(object)) {
-    return set_special_attribute(*this, a, object, name, value);
-  }
-  if (value != nullptr && !touch(value)) return plainly("an unknown object is stored");
-  if (type->tp_setattro != PyObject_GenericSetAttr) {
-    PyObject* custom = lookup_on_type(type, value == nullptr ? delattr : setattr);
-    if (custom != nullptr && PyFunction_Check(custom)) {
-      is_constant(custom);
-      PyObject* args[] = {nullptr, object, name, value};
-      PyObject* result = call_object(a, {custom, args + 1, value == nullptr ? 2U : 3U, nullptr});
-      Py_XDECREF(result);
-      return result != nullptr;
-    }
-  }
-  return set_plain_attribute(*this, a, object, name, value);
 }
 
 }  // namespace assay::capture

@@ -35,24 +35,6 @@ PyObject* vectorcall(const Call& call) {
   return PyObject_Vectorcall(call.callable, call.args, call.positional(), call.names);
 }
 
-// type.__call__, also where a metaclass has one of its own.
-PyObject* make_instance(const Call& call) {
-  if (Py_TYPE(call.callable)->tp_call == PyType_Type.tp_call) return vectorcall(call);
-  const std::size_t positional = call.positional();
-  const Ref args = Ref::steal(PyTuple_New(static_cast<Py_ssize_t>(positional)));
-  const Ref kwargs = call.names == nullptr ? Ref() : Ref::steal(PyDict_New());
-  for (std::size_t i = 0; i < call.count; ++i) {
-    if (i < positional) {
-      PyTuple_SET_ITEM(args.get(), static_cast<Py_ssize_t>(i), Py_NewRef(call.args[i]));
-    } else {
-      PyDict_SetItem(kwargs.get(),
-                     PyTuple_GET_ITEM(call.names, static_cast<Py_ssize_t>(i - positional)),
-                     call.args[i]);
-    }
-  }
-  return PyType_Type.tp_call(call.callable, args.get(), kwargs.get());
-}
-
 bool is_disabled(PyObject* function) {
   PyObject* dict = reinterpret_cast<PyFunctionObject*>(function)->func_dict;
   if (dict == nullptr) return false;
@@ -88,16 +70,21 @@ PyObject* scripted_function(PyObject* callable) {
   return function && PyFunction_Check(function.get()) ? function.get() : nullptr;  // kept by it
 }
 
-// functools.lru_cache of a library: whether a package is installed, a warning that is given once.
-// For these arguments it has been called now, so that later calls have no effects, and its result
-// is what it is. A program's own function may be told to forget its results.
-bool is_cached_by_library(PyObject* callable) {
+// functools.lru_cache and functools.cache.
+bool is_cached(PyObject* callable) {
   static PyTypeObject* const type = [] {
     const Ref module = Ref::steal(import_module("functools"));
     return reinterpret_cast<PyTypeObject*>(
         PyObject_GetAttrString(module.get(), "_lru_cache_wrapper"));
   }();
-  if (Py_TYPE(callable) != type) return false;
+  return Py_TYPE(callable) == type;
+}
+
+// functools.lru_cache of a library: whether a package is installed, a warning that is given once.
+// For these arguments it has been called now, so that later calls have no effects, and its result
+// is what it is. A program's own function may be told to forget its results.
+bool is_cached_by_library(PyObject* callable) {
+  if (!is_cached(callable)) return false;
   const Ref module = Ref::steal(PyObject_GetAttrString(callable, "__module__"));
   PyErr_Clear();
   if (!module || !PyUnicode_Check(module.get())) return false;
@@ -355,53 +342,6 @@ PyObject* Recorder::call_type(Activation& a, const Call& call) {
   return instantiate(a, call);
 }
 
-PyObject* Recorder::instantiate(Activation& a, const Call& call) {
-  static PyObject* const new_name = PyUnicode_InternFromString("__new__");
-  static PyObject* const init_name = PyUnicode_InternFromString("__init__");
-  static PyObject* const del_name = PyUnicode_InternFromString("__del__");
-  auto* type = reinterpret_cast<PyTypeObject*>(call.callable);
-  PyObject* found_new = lookup_on_type(type, new_name);
-  PyObject* found_init = lookup_on_type(type, init_name);
-  const bool is_exception = PyType_HasFeature(type, Py_TPFLAGS_BASE_EXC_SUBCLASS) != 0;
-  const bool is_python_class = (type->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0 &&
-                               reinterpret_cast<PyHeapTypeObject*>(type)->ht_module == nullptr;
-  const newfunc create = type->tp_new;
-  const bool has_known_new = is_exception ||
-                             (found_new != nullptr && Py_TYPE(found_new) == &PyStaticMethod_Type) ||
-                             create == PyBaseObject_Type.tp_new || create == PyDict_Type.tp_new ||
-                             create == PyODict_Type.tp_new || create == PyTuple_Type.tp_new ||
-                             create == PyList_Type.tp_new;
-  if (type == &PyBaseObject_Type && call.count == 0) {  // a sentinel
-    PyObject* made_object = vectorcall(call);
-    if (made_object != nullptr) track_local(made_object);
-    return made_object;
-  }
-  if (is_struct_sequence(type)) {
-    for (std::size_t i = 0; i < call.count; ++i) {
-      if (!know_all(call.args[i])) return call_plainly(a, call, "a tuple of unknown objects");
-    }
-    return made(a, call_watched(a, call), "a tuple");
-  }
-  if ((!is_python_class && !is_exception) || !has_known_new ||
-      lookup_on_type(type, del_name) != nullptr) {
-    return call_plainly(
-        a, call,
-        "an object of type '" + std::string(type->tp_name) + "' is created, which is not modelled");
-  }
-  if (found_init != nullptr && PyFunction_Check(found_init)) is_constant(found_init);
-  for (std::size_t i = 0; i < call.count; ++i) touch(call.args[i]);
-  const std::size_t depth = creating_.size();
-  creating_.push_back(type);
-  const std::size_t before = unexplained();
-  PyObject* result = watched(a, before, make_instance(call));
-  creating_.resize(std::min(depth, creating_.size()));  // shorter if a new segment began meanwhile
-  if (result == nullptr || !is_recording() || is_scalar(result)) return result;
-  if (tracked_.find(result) == nullptr) {
-    tracked_.add(result, Tracked::Kind::local).is_known = true;
-  }
-  return result;
-}
-
 PyObject* Recorder::call_instance(Activation& a, const Call& call) {
   static PyObject* const call_name = PyUnicode_InternFromString("__call__");
   PyObject* callable = call.callable;
@@ -420,6 +360,7 @@ PyObject* Recorder::call_instance(Activation& a, const Call& call) {
     return call_object(a, {function, call.args, call.count, call.names});
   }
   if (is_cached_by_library(callable)) return call_cached(a, call);
+  if (is_cached(callable)) return call_cached_by_program(a, call);
   if (PyWeakref_CheckRefExact(callable)) return call_weak_reference(a, call);
   PyObject* found = lookup_on_type(Py_TYPE(callable), call_name);
   if (found != nullptr && PyFunction_Check(found)) {
@@ -438,6 +379,25 @@ PyObject* Recorder::call_weak_reference(Activation& a, const Call& call) {
   PyObject* referent = PyWeakref_GET_OBJECT(call.callable);
   arrived(referent, sources_.get(Access::referent, tracked->source, nullptr));
   return Py_NewRef(referent);
+}
+
+// Of values: it is asked again with every call, and answers from its cache, unless the program has
+// cleared that. What it answers must be the same object.
+PyObject* Recorder::call_cached_by_program(Activation& a, const Call& call) {
+  guard_identity(call.callable);
+  bool has_values = call.names == nullptr;
+  Ref key = Ref::steal(PyTuple_New(static_cast<Py_ssize_t>(call.count) + 1));
+  PyTuple_SET_ITEM(key.get(), 0, Py_NewRef(call.callable));
+  for (std::size_t i = 0; i < call.count; ++i) {
+    has_values = has_values && is_scalar(call.args[i]);
+    PyTuple_SET_ITEM(key.get(), static_cast<Py_ssize_t>(i) + 1, Py_NewRef(call.args[i]));
+  }
+  if (!has_values) {
+    return call_plainly(a, call, "a call of " + name_of(call.callable) + ", which has a cache");
+  }
+  PyObject* result = call_unseen(call);
+  if (result != nullptr) arrived(result, sources_.get(Access::answer, nullptr, key.get()));
+  return result;
 }
 
 PyObject* Recorder::call_cached(Activation& a, const Call& call) {
@@ -506,219 +466,6 @@ PyObject* Recorder::make_function(Activation& a, PyObject* code, PyObject* defau
     tracked_.add(made_function, Tracked::Kind::local).is_known = true;
   }
   return made_function;
-}
-
-// ---- Context managers and exceptions ----
-
-PyObject* Recorder::before_with(Activation& a, Operand manager, PyObject** exit) {
-  if (!is_recording()) return Operations::before_with(a, manager, exit);
-  static PyObject* const enter_name = PyUnicode_InternFromString("__enter__");
-  static PyObject* const exit_name = PyUnicode_InternFromString("__exit__");
-  PyObject* object = manager.object;
-  PyObject* enter_function = nullptr;
-  PyObject* exit_function = nullptr;
-  if (touch(object) && !is_scalar(object)) {
-    enter_function = lookup_on_type(Py_TYPE(object), enter_name);
-    exit_function = lookup_on_type(Py_TYPE(object), exit_name);
-  }
-  if (enter_function == nullptr || exit_function == nullptr || !PyFunction_Check(enter_function) ||
-      !PyFunction_Check(exit_function)) {
-    if (!stop(a, std::string("a with block of an object of type '") + Py_TYPE(object)->tp_name +
-                     "', which is not modelled")) {
-      return nullptr;
-    }
-    return Operations::before_with(a, manager, exit);
-  }
-  is_constant(enter_function);
-  is_constant(exit_function);
-  PyObject* bound = PyMethod_New(exit_function, object);
-  if (bound == nullptr) return nullptr;
-  tracked_.add(bound, Tracked::Kind::local).is_known = true;
-  PyObject* args[] = {nullptr, object};
-  PyObject* result = call_object(a, {enter_function, args + 1, 1, nullptr});
-  if (result == nullptr) {
-    Py_DECREF(bound);
-    return nullptr;
-  }
-  *exit = bound;
-  return result;
-}
-
-PyObject* Recorder::with_except_start(Activation& a, PyObject* exit, PyObject* exception) {
-  if (!is_recording()) return Operations::with_except_start(a, exit, exception);
-  const Ref traceback = Ref::steal(PyException_GetTraceback(exception));
-  PyObject* args[] = {nullptr, reinterpret_cast<PyObject*>(Py_TYPE(exception)), exception,
-                      traceback ? traceback.get() : Py_None};
-  is_constant(args[1]);
-  for (PyObject* object : {exception, args[3]}) {
-    if (!is_scalar(object) && tracked_.find(object) == nullptr) {
-      tracked_.add(object, Tracked::Kind::local);
-    }
-  }
-  return call_object(a, {exit, args + 1, 3, nullptr});
-}
-
-void Recorder::raise(Activation& a, Operand exception, Operand cause) {
-  if (is_recording()) {
-    read(exception);
-    if (exception.object != nullptr) touch(exception.object);
-    // A class is instantiated by raise: its __init__ may be Python code.
-    if (exception.object != nullptr && PyExceptionClass_Check(exception.object)) {
-      PyObject* no_args[] = {nullptr};
-      const Ref instance = Ref::steal(call_object(a, {exception.object, no_args + 1, 0, nullptr}));
-      if (!instance) return;
-      Operations::raise(a, {instance.get(), nullptr}, cause);
-      return;
-    }
-  }
-  Operations::raise(a, exception, cause);
-}
-
-int Recorder::exception_matches(Activation& a, PyObject* exception, Operand type) {
-  if (is_recording()) know_all(type.object);
-  return Operations::exception_matches(a, exception, type);
-}
-
-void Recorder::handling(Activation& a, PyObject* exception) {
-  if (!is_recording()) return;
-  if (tracked_.find(exception) == nullptr) tracked_.add(exception, Tracked::Kind::local);
-  if (&a == root_) ++handling_;
-}
-
-// ---- The rest ----
-
-PyObject* Recorder::import_name(Activation& a, PyObject* name, Operand from_list, Operand level) {
-  if (is_recording()) {
-    PyObject* modules = PyImport_GetModuleDict();
-    if (PyDict_GetItem(modules, name) == nullptr &&
-        !stop(a, "an import of a module that is not loaded")) {
-      return nullptr;
-    }
-  }
-  const SuspendScope suspended(*this);  // a package's submodules are looked for in Python
-  PyObject* module = Operations::import_name(a, name, from_list, level);
-  if (is_recording() && module != nullptr) {
-    know_import(name);
-    const Ref full_name = Ref::steal(PyObject_GetAttrString(module, "__name__"));
-    PyErr_Clear();
-    if (full_name && PyUnicode_Check(full_name.get())) know_import(full_name.get());
-    is_constant(module);
-  }
-  return module;
-}
-
-// What `import` finds in sys.modules, where somebody may put another module.
-void Recorder::know_import(PyObject* name) {
-  PyObject* modules = PyImport_GetModuleDict();
-  PyObject* found = PyDict_GetItem(modules, name);
-  if (found == nullptr) return;
-  is_constant(modules);
-  PyObject* interned_name = Py_NewRef(name);
-  PyUnicode_InternInPlace(&interned_name);
-  const Ref kept = Ref::steal(interned_name);
-  read_item(modules, interned_name);
-  touch(found);
-}
-
-PyObject* Recorder::import_from(Activation& a, Operand module, PyObject* name) {
-  if (!is_recording() || !PyModule_Check(module.object)) {
-    return Operations::import_from(a, module, name);
-  }
-  PyObject* found = get_attribute(a, module.object, name);
-  if (found != nullptr || PyErr_ExceptionMatches(PyExc_AttributeError) == 0) return found;
-  PyErr_Clear();
-  PyObject* imported = Operations::import_from(a, module, name);
-  if (is_recording() && imported != nullptr) is_constant(imported);
-  return imported;
-}
-
-PyObject* Recorder::match_keys(Activation& a, Operand subject, Operand keys) {
-  if (is_recording()) {
-    read(subject);
-    if (!PyDict_CheckExact(subject.object) || !know_contents(subject.object)) {
-      if (!stop(a, "a match on a mapping that is not modelled")) return nullptr;
-    }
-  }
-  PyObject* result = Operations::match_keys(a, subject, keys);
-  return is_recording() ? made(a, result, "a match") : result;
-}
-
-// case Point(1, y=2): the attributes of an instance, by name and by the class's __match_args__.
-PyObject* Recorder::match_attributes(Activation& a, PyObject* subject, PyObject* type, int count,
-                                     PyObject* names) {
-  static PyObject* const isinstance =
-      PyObject_GetAttrString(Ref::steal(import_module("builtins")).get(), "isinstance");
-  static PyObject* const match_args = PyUnicode_InternFromString("__match_args__");
-  const auto plainly = [&]() -> PyObject* {
-    if (!stop(a, "a match on a class that is not modelled")) return nullptr;
-    return Operations::match_class(a, {subject, nullptr}, {type, nullptr}, count, names);
-  };
-  PyObject* args[] = {nullptr, subject, type};
-  is_constant(isinstance);
-  const Ref matches = Ref::steal(call_object(a, {isinstance, args + 1, 2, nullptr}));
-  if (!matches) return nullptr;
-  if (matches.get() == Py_False) return Py_NewRef(Py_None);
-  std::vector<PyObject*> wanted;
-  Ref positional;
-  if (count > 0 && is_recording()) {
-    if (lookup_on_type(reinterpret_cast<PyTypeObject*>(type), match_args) == nullptr) {
-      return plainly();  // a builtin type, which matches itself
-    }
-    positional = Ref::steal(get_attribute(a, type, match_args));
-    if (!positional) return nullptr;
-    if (!PyTuple_CheckExact(positional.get()) || PyTuple_GET_SIZE(positional.get()) < count) {
-      return plainly();  // raises
-    }
-    for (int i = 0; i < count; ++i) wanted.push_back(PyTuple_GET_ITEM(positional.get(), i));
-  }
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); ++i) {
-    wanted.push_back(PyTuple_GET_ITEM(names, i));
-  }
-  if (!is_recording()) return plainly();
-  std::vector<Ref> found;
-  std::vector<PyObject*> values;
-  for (PyObject* name : wanted) {
-    if (!PyUnicode_CheckExact(name) || std::ranges::count(wanted, name) > 1) return plainly();
-    found.push_back(Ref::steal(is_recording() ? get_attribute(a, subject, name)
-                                              : PyObject_GetAttr(subject, name)));
-    if (!found.back()) {
-      if (PyErr_ExceptionMatches(PyExc_AttributeError) == 0) return nullptr;
-      PyErr_Clear();
-      return Py_NewRef(Py_None);
-    }
-    values.push_back(found.back().get());
-  }
-  const std::vector<Source*> origins(values.size(), nullptr);
-  return build_tuple(a, values.data(), origins.data(), values.size());
-}
-
-PyObject* Recorder::match_class(Activation& a, Operand subject, Operand type, int count,
-                                PyObject* names) {
-  if (is_recording()) {
-    read(subject);
-    const bool is_simple = is_scalar(subject.object) ||
-                           (touch(subject.object) && count == 0 && PyTuple_GET_SIZE(names) == 0);
-    if (!is_simple && PyType_Check(type.object) && touch(subject.object) && touch(type.object)) {
-      return match_attributes(a, subject.object, type.object, count, names);
-    }
-    if (!is_simple && !stop(a, "a match on a class that is not modelled")) return nullptr;
-  }
-  PyObject* result = Operations::match_class(a, subject, type, count, names);
-  return is_recording() ? made(a, result, "a match") : result;
-}
-
-bool Recorder::matches_kind(Activation& a, Operand subject, unsigned long type_flag) {
-  if (is_recording()) {
-    read(subject);
-    touch(subject.object);
-  }
-  return Operations::matches_kind(a, subject, type_flag);
-}
-
-void Recorder::unusual(Activation& a, const char* what) {
-  // Making a generator runs nothing of the program; it is followed when it is resumed.
-  if (std::string_view(what) == "creating a generator") return;
-  if (is_recording()) stop(a, std::string("the instruction ") + what + " is not modelled");
 }
 
 }  // namespace assay::capture

@@ -3,10 +3,8 @@
 /// something from outside adds a guard, a call of a tensor function adds a node to the graph, a
 /// change of an older object becomes an effect. Whatever it cannot follow ends the segment.
 ///
-/// One recorder per thread (driver.cpp). The operations are implemented by theme:
-/// recorder.cpp (life of a segment, tracking), record_attributes.cpp, record_contents.cpp,
-/// record_keys.cpp, record_containers.cpp, record_building.cpp, record_calls.cpp, record_tensors.cpp, and the models
-/// of builtins in models/.
+/// One recorder per thread (driver.cpp). The operations are implemented by theme, in record_*.cpp;
+/// recorder.cpp has the life of a segment, and models/ the models of builtins.
 #pragma once
 
 #include <functional>
@@ -349,6 +347,7 @@ class Recorder final : public Operations {
   PyObject* call_builtin(Activation& a, const Call& call);
   PyObject* call_partial(Activation& a, const Call& call);
   PyObject* call_cached(Activation& a, const Call& call);
+  PyObject* call_cached_by_program(Activation& a, const Call& call);
   PyObject* tensor_operator(Activation& a, const char* name, PyObject* left, PyObject* right);
   void save_for_rollback(PyObject* object, bool always = false);
   /// Operators that ran without being recorded. If an operation that was thought to run none has

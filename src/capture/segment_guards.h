@@ -37,8 +37,23 @@ struct SubclassCheck {
 /// The objects that the guards have fetched, one per step. Borrowed from the frame and what it
 /// reaches, or kept alive here.
 struct GuardValues {
+  // There are many of them, and calls are frequent: the memory is used again.
+  GuardValues() { objects.swap(spare()); }
+  ~GuardValues() {
+    objects.clear();
+    objects.swap(spare());
+  }
+  GuardValues(const GuardValues&) = delete;
+  GuardValues& operator=(const GuardValues&) = delete;
+
   std::vector<PyObject*> objects;
   std::vector<Ref> kept;
+
+ private:
+  static std::vector<PyObject*>& spare() {
+    static thread_local std::vector<PyObject*> memory;
+    return memory;
+  }
 };
 
 class GuardSnapshot;

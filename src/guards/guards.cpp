@@ -53,6 +53,15 @@ std::string shape_text(c10::IntArrayRef sizes) {
   return text + "]";
 }
 
+// A call of memcmp costs more than to compare a few numbers.
+inline bool same_numbers(c10::IntArrayRef now, const std::vector<std::int64_t>& before) {
+  if (now.size() != before.size()) return false;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    if (now[i] != before[i]) return false;
+  }
+  return true;
+}
+
 // Above this many tensors their storages are sorted instead of compared with one another.
 constexpr std::size_t kFewTensors = 8;
 
@@ -70,14 +79,6 @@ TensorGuard::TensorGuard(const at::Tensor& tensor)
   if (has_strides_) strides_ = tensor.strides().vec();
 }
 
-bool TensorGuard::holds(const at::Tensor& tensor) const {
-  if (tensor.key_set() != keys_) return false;  // also tells the layout
-  if (is_nested_) return true;
-  return tensor.scalar_type() == dtype_ && tensor.sizes() == sizes_ &&
-         (!has_strides_ || tensor.strides() == strides_) && tensor.device() == device_ &&
-         same_history(tensor);
-}
-
 bool TensorGuard::same_history(const at::Tensor& tensor) const {
   const c10::AutogradMetaInterface* any = tensor.unsafeGetTensorImpl()->autograd_meta();
   if (any == nullptr) return is_leaf_ && !requires_grad_;
@@ -88,6 +89,14 @@ bool TensorGuard::same_history(const at::Tensor& tensor) const {
   }
   const bool is_leaf = meta->grad_fn_ == nullptr;
   return is_leaf == is_leaf_ && (meta->requires_grad_ || !is_leaf) == requires_grad_;
+}
+
+bool TensorGuard::holds(const at::Tensor& tensor) const {
+  if (tensor.key_set() != keys_) return false;  // also tells the layout
+  if (is_nested_) return true;
+  return tensor.scalar_type() == dtype_ && same_numbers(tensor.sizes(), sizes_) &&
+         (!has_strides_ || same_numbers(tensor.strides(), strides_)) && tensor.device() == device_ &&
+         same_history(tensor);
 }
 
 std::string TensorGuard::failure(const at::Tensor& tensor, const std::string& name) const {

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import enum
+import sys
+import types
 from typing import ClassVar
 
 from capture.harness import call, data, program
@@ -81,3 +83,28 @@ def test_argument_and_attribute_of_instance():
     holder.shared = [1, 2]
     yield call(data(3), Holder.shared)
     yield call(data(3), holder.shared)
+
+
+@program
+def test_module_that_import_finds():
+    name = "assay_module_of_a_test"
+
+    def install(scale):
+        module = types.ModuleType(name)
+        module.scale = scale
+        sys.modules[name] = module
+        return module
+
+    def f(x):
+        import assay_module_of_a_test
+
+        return x * assay_module_of_a_test.scale
+
+    module = install(2)
+    yield f
+    yield call(data(3))
+    module.scale = 3
+    yield call(data(3))
+    module = install(10)
+    yield call(data(3))
+    del sys.modules[name]

@@ -57,7 +57,7 @@ def test_update_from_pairs(x):
     table = {"a": 1}
     table.update([("b", x), ("c", 2)])
     table.update((name, x + 1) for name in "de")
-    table.update(zip("fg", (1, 2)), h=3)
+    table.update(zip("fg", (1, 2), strict=True), h=3)
     return table
 
 
@@ -111,7 +111,14 @@ def test_ordered_dict(x):
     table["c"] = 2
     first = table.popitem(last=False)
     table.update(d=3)
-    return table, first, table.pop("c"), table.setdefault("e", 4), list(reversed(table)), table.copy()
+    return (
+        table,
+        first,
+        table.pop("c"),
+        table.setdefault("e", 4),
+        list(reversed(table)),
+        table.copy(),
+    )
 
 
 @program(*CALLS, breaks=0)

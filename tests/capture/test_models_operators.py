@@ -7,6 +7,8 @@ import functools
 import itertools
 import operator
 
+import torch
+
 from capture.harness import call, data, program
 
 CALLS = (call(data(2, 3)), call(data(2, 3)), call(data(4, 3)))
@@ -258,3 +260,55 @@ def test_match_on_attributes(x):
             return x
         case Point(one, two):
             return x * one + two
+
+
+@program
+def test_function_with_a_cache():
+    calls = []
+    offset = 1
+
+    @functools.cache
+    def cached(n):
+        calls.append(n)
+        return [n, n + offset]
+
+    def f(x, n):
+        found = cached(n)
+        found.append(0)
+        return x * found[1], found is cached(n)
+
+    yield f
+    yield call(data(3), 3)
+    yield call(data(3), 3)
+    yield call(data(3), 4)
+    cached.cache_clear()
+    offset = 5
+    yield call(data(3), 3)
+    yield call(data(3), 3)
+
+
+@program
+def test_tensor_from_a_cache():
+    @functools.cache
+    def mask(size):
+        return torch.ones(size).tril()
+
+    def f(x):
+        return x * mask(x.shape[0])
+
+    yield f
+    yield call(data(3))
+    yield call(data(3))
+    yield call(data(2))
+
+
+class Numbers(list):
+    def total(self):
+        return sum(self)
+
+
+@program(*CALLS, breaks=0)
+def test_subclass_of_list(x):
+    numbers = Numbers([1, 2])
+    numbers.append(3)
+    return x * numbers.total() + numbers[0], numbers, [n + 1 for n in numbers]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import string
 import textwrap
 
@@ -188,3 +189,12 @@ def test_sorting_names(x, names):
 @program(call(data(3), "x"), call(data(3), "x"), call(data(3), "y"))
 def test_translate(x, text):
     return text.translate(str.maketrans("xy", "ab")), str.join("-", ["a", text]), x - 1
+
+
+@program(call(data(3), "layer12.weight"), call(data(3), "layer3.bias"), call(data(3), "other"))
+def test_regular_expressions(x, name):
+    found = re.match(r"layer(\d+)\.(\w+)", name)
+    if found is None:
+        return x, re.findall("[aeiou]", name)
+    number, kind = found.groups()
+    return x * int(number), kind, found.span(1), re.sub(r"\d+", "N", name), re.split(r"\.", name)

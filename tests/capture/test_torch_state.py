@@ -119,4 +119,3 @@ def test_lstm():
     yield f
     for _ in range(3):
         yield call(data(2, 3))
-

@@ -63,8 +63,7 @@ def test_parameter_of_another_size(module):
 
 @changed_by
 def test_data_of_a_parameter(module):
-    module.second.weight.data = torch.ones(5, 3)
-    module.second.bias.data = torch.ones(5)
+    module.second.weight.data = torch.arange(9.0).reshape(3, 3).t()
 
 
 @changed_by

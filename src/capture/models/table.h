@@ -23,6 +23,7 @@ ModelTable exception_models();      ///< exceptions.cpp: exceptions as objects, 
 ModelTable ordering_models();       ///< ordering.cpp: min, max, sorted, list.sort
 ModelTable function_models();       ///< functions.cpp: partial, itemgetter, MethodType
 ModelTable number_models();         ///< numbers.cpp: abs, round, range, str.join
+ModelTable pattern_models();        ///< patterns.cpp: regular expressions
 ModelTable value_models();          ///< values.cpp: functions of numbers and strings
 ModelTable introspection_models();  ///< introspection.cpp: callable, inspect.signature
 ModelTable library_models();  ///< library.cpp: functools, itertools, collections, operator, ...

@@ -314,6 +314,10 @@ ModelTable torch_models() {
       {"torch.Tensor.get_device", metadata},
       {"torch.Tensor.is_same_size", metadata},
       {"torch.Tensor.is_inference", metadata},
+      {"torch.Tensor.is_conj", metadata},
+      {"torch.Tensor.is_neg", metadata},
+      {"torch.is_conj", metadata},
+      {"torch.is_neg", metadata},
       {"torch.Tensor.__len__", metadata},
       {"torch.Tensor.type", tensor_type_method},
   };

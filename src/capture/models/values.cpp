@@ -61,6 +61,7 @@ ModelTable value_models() {
   add_all(table, "builtins.float", {"fromhex"});
   add_all(table, "builtins.int", {"from_bytes"});
   add_all(table, "sys", {"intern"});
+  add_all(table, "struct", {"pack", "unpack", "calcsize"});
   return table;
 }
 

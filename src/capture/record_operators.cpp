@@ -1,0 +1,233 @@
+// Operators, comparisons, `is` and truth: of tensors they become nodes, of other objects they are
+// followed.
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "capture/constant_objects.h"
+#include "capture/cpython_311.h"
+#include "capture/recorder.h"
+#include "capture/torch_types.h"
+#include "opcode.h"
+
+namespace assay::capture {
+
+namespace {
+
+// BINARY_OP's argument -> the function of Python's operator module.
+constexpr std::array<const char*, 26> kOperatorNames = {
+    "operator.add",      "operator.and_",    "operator.floordiv", "operator.lshift",
+    "operator.matmul",   "operator.mul",     "operator.mod",      "operator.or_",
+    "operator.pow",      "operator.rshift",  "operator.sub",      "operator.truediv",
+    "operator.xor",      "operator.iadd",    "operator.iand",     "operator.ifloordiv",
+    "operator.ilshift",  "operator.imatmul", "operator.imul",     "operator.imod",
+    "operator.ior",      "operator.ipow",    "operator.irshift",  "operator.isub",
+    "operator.itruediv", "operator.ixor"};
+
+constexpr std::array<const char*, 6> kComparisons = {"operator.lt", "operator.le", "operator.eq",
+                                                     "operator.ne", "operator.gt", "operator.ge"};
+
+}  // namespace
+
+PyObject* Recorder::unary(Activation& a, Unary op, Operand value) {
+  if (!is_recording()) return Operations::unary(a, op, value);
+  read(value);
+  if (op == Unary::logical_not) {
+    const int truth = is_true(a, value);
+    if (truth < 0) return nullptr;
+    return Py_NewRef(truth == 1 ? Py_False : Py_True);
+  }
+  if (is_tensor(value.object)) {
+    const char* name = op == Unary::negative   ? "operator.neg"
+                       : op == Unary::positive ? "operator.pos"
+                                               : "operator.invert";
+    return tensor_operator(a, name, value.object, nullptr);
+  }
+  const char* method = op == Unary::negative   ? "__neg__"
+                       : op == Unary::positive ? "__pos__"
+                                               : "__invert__";
+  if (is_python_method(value.object, method)) return call_method(a, value.object, method, {});
+  if (!is_scalar(value.object)) {
+    if (!stop(a, "an operator on an object that is not modelled")) return nullptr;
+    return Operations::unary(a, op, value);
+  }
+  return Operations::unary(a, op, value);
+}
+
+PyObject* Recorder::binary(Activation& a, int op, Operand left, Operand right) {
+  if (!is_recording()) return Operations::binary(a, op, left, right);
+  read(left);
+  read(right);
+  const auto plainly = [&](const std::string& why) -> PyObject* {
+    if (!stop(a, why)) return nullptr;
+    return Operations::binary(a, op, left, right);
+  };
+  if (!touch(left.object) || !touch(right.object))
+    return plainly("an operator on an unknown object");
+  const char* name = kOperatorNames[static_cast<std::size_t>(op)];
+  if (is_tensor(left.object) || is_tensor(right.object)) {
+    return tensor_operator(a, name, left.object, right.object);
+  }
+  const bool is_in_place = op >= NB_INPLACE_ADD;
+  if (is_in_place && !is_scalar(left.object)) {
+    // list += iterable and its like change the left side.
+    if (PyList_CheckExact(left.object) && op == NB_INPLACE_ADD) {
+      if (!list_extend(a, left.object, right)) return nullptr;
+      return Py_NewRef(left.object);
+    }
+    if (PyDict_CheckExact(left.object) || PySet_CheckExact(left.object) ||
+        PyList_CheckExact(left.object)) {
+      // The order of an older set would not be that of eager.
+      const bool is_old_set =
+          PySet_CheckExact(left.object) && tracked_.find(left.object)->source != nullptr;
+      if (is_old_set || !know_contents(right.object) || !before_change(left.object)) {
+        return plainly("a container is changed whose contents are not known");
+      }
+      PyObject* result = Operations::binary(a, op, left, right);
+      if (result != nullptr) changed_contents(left.object);
+      return result;
+    }
+  }
+  bool is_python = false;
+  for (PyObject* object : {left.object, right.object}) {
+    if ((Py_TYPE(object)->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0) continue;
+    const std::string base(std::string_view(name).substr(std::string_view("operator.").size()));
+    std::string plain = is_in_place ? base.substr(1) : base;
+    if (plain.ends_with('_')) plain.pop_back();
+    for (const std::string& method :
+         {"__" + plain + "__", "__r" + plain + "__", "__i" + plain + "__"}) {
+      is_python = is_python_method(object, method.c_str()) || is_python;  // all are guarded
+    }
+  }
+  // Beside a method in Python, C code may get to read the items of a container.
+  const auto is_known = [&](PyObject* object) {
+    if (PyObject* dict = dict_of_view(object)) return know_all(dict);
+    return is_python ? !is_container(object) || know_contents(object) : know_all(object);
+  };
+  if (!is_known(left.object) || !is_known(right.object)) {
+    return plainly("an operator on objects whose contents are not known");
+  }
+  const std::size_t before = unexplained();
+  PyObject* result = watched(a, before, Operations::binary(a, op, left, right));
+  return made(a, result, "an operator");
+}
+
+PyObject* Recorder::compare(Activation& a, int op, Operand left, Operand right) {
+  if (!is_recording()) return Operations::compare(a, op, left, right);
+  read(left);
+  read(right);
+  const auto plainly = [&](const std::string& why) -> PyObject* {
+    if (!stop(a, why)) return nullptr;
+    return Operations::compare(a, op, left, right);
+  };
+  if (!touch(left.object) || !touch(right.object))
+    return plainly("a comparison of unknown objects");
+  const bool is_with_none = left.object == Py_None || right.object == Py_None;
+  if (is_with_none && (op == Py_EQ || op == Py_NE) &&
+      (is_plain_tensor(left.object) || is_plain_tensor(right.object))) {
+    return Operations::compare(a, op, left, right);  // by identity
+  }
+  if (is_tensor(left.object) || is_tensor(right.object)) {
+    return tensor_operator(a, kComparisons[static_cast<std::size_t>(op)], left.object,
+                           right.object);
+  }
+  static constexpr std::array<const char*, 6> kMethods = {"__lt__", "__le__", "__eq__",
+                                                          "__ne__", "__gt__", "__ge__"};
+  const auto compares_itself = [&](PyObject* object) {
+    const bool has_method = is_python_method(object, kMethods[static_cast<std::size_t>(op)]);
+    // object.__ne__ asks __eq__.
+    return has_method || (op == Py_NE && is_python_method(object, "__eq__"));
+  };
+  const bool is_python = compares_itself(left.object) || compares_itself(right.object);
+  if (!is_python) {
+    const auto is_known = [&](PyObject* object) {
+      PyObject* dict = dict_of_view(object);
+      return know_all(dict != nullptr ? dict : object);
+    };
+    const bool known = is_known(left.object) && is_known(right.object);
+    const bool by_identity =
+        (op == Py_EQ || op == Py_NE) &&
+        (Py_TYPE(left.object)->tp_richcompare == PyBaseObject_Type.tp_richcompare ||
+         Py_TYPE(right.object)->tp_richcompare == PyBaseObject_Type.tp_richcompare);
+    if (!known && by_identity) {
+      const Ref same = Ref::steal(is(a, left, right, op == Py_NE));
+      if (!same || !is_recording()) return Operations::compare(a, op, left, right);
+      return Py_NewRef(same.get());
+    }
+    if (!known) return plainly("a comparison of objects whose contents are not known");
+  }
+  const std::size_t before = unexplained();
+  return made(a, watched(a, before, Operations::compare(a, op, left, right)), "a comparison");
+}
+
+PyObject* Recorder::is(Activation& a, Operand left, Operand right, bool invert) {
+  if (!is_recording()) return Operations::is(a, left, right, invert);
+  read(left);
+  read(right);
+  if (!touch(left.object) || !touch(right.object)) {
+    if (!stop(a, "`is` on an unknown object")) return nullptr;
+    return Operations::is(a, left, right, invert);
+  }
+  if (left.object != right.object && !is_scalar(left.object) && !is_scalar(right.object)) {
+    const Tracked* one = tracked_.find(left.object);
+    const Tracked* other = tracked_.find(right.object);
+    if (one->source != nullptr && other->source != nullptr &&
+        Py_TYPE(left.object) == Py_TYPE(right.object)) {
+      distinct_.emplace_back(one->source, other->source);
+    }
+  }
+  return Operations::is(a, left, right, invert);
+}
+
+bool Recorder::is_none(Activation& a, Operand value) {
+  if (is_recording()) {
+    read(value);
+    touch(value.object);
+  }
+  return Operations::is_none(a, value);
+}
+
+int Recorder::is_true(Activation& a, Operand value) {
+  if (!is_recording()) return Operations::is_true(a, value);
+  read(value);
+  PyObject* object = value.object;
+  if (is_scalar(object)) return Operations::is_true(a, value);
+  const auto plainly = [&](const char* why) {
+    if (!stop(a, why)) return -1;
+    return Operations::is_true(a, value);
+  };
+  if (!touch(object)) return plainly("a branch on an unknown object");
+  if (is_tensor(object)) return plainly("a branch depends on the value of a tensor");
+  if (is_container(object) || Py_TYPE(object) == deque_type()) {
+    Tracked* tracked = tracked_.find(object);
+    if (tracked->source != nullptr && !tracked->is_known && !tracked->is_mutated &&
+        !is_python_method(object, "__len__") && !is_python_method(object, "__bool__")) {
+      tracked->source->checks.length = PyObject_Size(object);
+      return Operations::is_true(a, value);
+    }
+    if (tracked->source != nullptr && !know_contents(object)) {
+      return plainly("a branch on a container whose contents are not known");
+    }
+    return Operations::is_true(a, value);
+  }
+  is_python_method(object, "__bool__");  // the lookups are guarded
+  is_python_method(object, "__len__");
+  PyTypeObject* type = Py_TYPE(object);
+  const bool always_true =
+      (type->tp_as_number == nullptr || type->tp_as_number->nb_bool == nullptr) &&
+      (type->tp_as_mapping == nullptr || type->tp_as_mapping->mp_length == nullptr) &&
+      (type->tp_as_sequence == nullptr || type->tp_as_sequence->sq_length == nullptr);
+  if (always_true) return 1;
+  if ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0 &&
+      tracked_.find(object)->kind == Tracked::Kind::source) {
+    return plainly("a branch on an object that is not modelled");
+  }
+  const std::size_t before = unexplained();
+  const int truth = Operations::is_true(a, value);
+  if (is_recording() && unexplained() != before) {
+    if (!stop(a, "an operator ran inside __bool__")) return -1;
+  }
+  return truth;
+}
+
+}  // namespace assay::capture
