@@ -438,9 +438,7 @@ class Trace {
     is_backward_ = true;
     // backward() is called outside of the program's autocast region.
     const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
-    const auto gradients = torch::autograd::grad(differentiated_, wanted, tangents,
-                                                 /*retain_graph=*/false, /*create_graph=*/false,
-                                                 /*allow_unused=*/true);
+    const auto gradients = differentiate(wanted, tangents);
     const c10::AutoGradMode no_grad(false);
     for (std::size_t i = 0; i < gradients.size(); ++i) {
       if (!gradients[i].defined()) continue;
@@ -448,6 +446,19 @@ class Trace {
     }
     add_captures();
     gradients_.resize(joint_.primals.size());
+  }
+
+  // A program whose backward raises (`x // y` has no derivative) may still be run forward.
+  std::vector<Tensor> differentiate(const std::vector<Tensor>& wanted,
+                                    const std::vector<Tensor>& tangents) {
+    try {
+      return torch::autograd::grad(differentiated_, wanted, tangents, /*retain_graph=*/false,
+                                   /*create_graph=*/false, /*allow_unused=*/true);
+    } catch (const c10::Error& error) {
+      throw TraceError(std::string("the program's backward raises: ") +
+                           error.what_without_backtrace(),
+                       "run this part without gradients, or outside of the compiled function");
+    }
   }
 
   Tensor make_tangent(std::size_t index) {

@@ -71,6 +71,7 @@ void print_json(const Reduced& result) {
   report["wrong"] = named_call(result.wrong);
   if (result.wrong) report["wrong"]["kind"] = result.wrong_kind;
   report["noticed"] = named_call(result.noticed);
+  if (!result.pipeline_step.empty()) report["pipeline_step"] = result.pipeline_step;
   if (!result.file.empty()) report["file"] = result.file.string();
   if (result.passing) report["passing"] = result.passing->string();
   using Handler = nlohmann::json::error_handler_t;
@@ -95,6 +96,9 @@ void print_text(const Reduced& result) {
   if (result.wrong && result.calls > 1) {
     std::printf("wrong (%s): %s\n", result.wrong_kind.c_str(), result.wrong->call.c_str());
     if (result.noticed) std::printf("noticed by: %s\n", result.noticed->call.c_str());
+  }
+  if (!result.pipeline_step.empty()) {
+    std::printf("pipeline step: %s\n", result.pipeline_step.c_str());
   }
   if (result.needs_threads) {
     std::printf("it needs threads: it fails with %d, but not with one\n", result.threads);

@@ -10,6 +10,7 @@
 #include "reduce/findings.h"
 #include "reduce/inputs.h"
 #include "reduce/others.h"
+#include "reduce/pipeline_step.h"
 #include "reduce/search.h"
 
 namespace assay::reduce {
@@ -375,8 +376,21 @@ class Reduction {
     return comment;
   }
 
+  // A result that is not there every time says nothing about what it depends on.
+  void name_step() {
+    if (result_.is_flaky() || uses_up_limits(result_.signature)) return;
+    judge_.base().limits = limits_;
+    result_.pipeline_step = find_pipeline_step(workspace_.print(best_), judge_);
+  }
+
+  std::string comment_on_step() const {
+    if (result_.pipeline_step.empty()) return {};
+    return "# assay reduce: pipeline step: " + result_.pipeline_step + "\n";
+  }
+
   void finish() {
     name_ends();
+    name_step();
     result_.threads = judge_.base().threads;
     result_.ignored_non_fp = judge_.base().accuracy && judge_.base().ignore_non_fp;
     result_.calls = count_calls(*best_.graph);
@@ -384,7 +398,7 @@ class Reduction {
     result_.file = workspace_.directory() / "repro.py";
     const std::string rate = "# assay reduce: failed in " + std::to_string(result_.reproduced) +
                              " of " + std::to_string(result_.runs) + " runs\n";
-    findings_.save_result(best_, result_.signature, comment_on_ends() + rate);
+    findings_.save_result(best_, result_.signature, comment_on_ends() + comment_on_step() + rate);
     result_.graph =
         graph::print(*best_.graph, {.metadata = false, .stacks = false, .releases = false});
     if (options_.look_for_others) {

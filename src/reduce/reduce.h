@@ -96,6 +96,7 @@ struct Reduced {
   /// The call that fails because of it, or by itself; nothing if no call raises, and the results
   /// show it.
   std::optional<NamedCall> noticed = {};
+  std::string pipeline_step = {};  ///< Of the kernels, that is wrong; empty if it is not known.
   std::vector<OtherFailure> others = {};
   std::optional<std::filesystem::path> passing = {};
 

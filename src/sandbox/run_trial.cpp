@@ -17,6 +17,7 @@
 #include "backends/fault.h"
 #include "compare/models.h"
 #include "compare/same.h"
+#include "config/config.h"
 #include "repro/inputs.h"
 #include "repro/repro_file.h"
 #include "sandbox/analyze.h"
@@ -102,6 +103,7 @@ class TrialRun {
     enter(Stage::load);
     at::set_num_threads(trial_.threads);  // the server has started none, so this process may
     if (!trial_.inject.empty()) backends::set_faults(backends::parse_faults(trial_.inject));
+    disable_passes();
     file_ = repro::parse_repro_file(trial_.file, "candidate.py");
     report_node_on_signals(report_.descriptor(), *file_.graph);
     has_gradients_ = file_.stage != repro::Stage::after_aot;
@@ -139,6 +141,13 @@ class TrialRun {
   }
 
  private:
+  void disable_passes() const {
+    if (trial_.disable_passes.empty()) return;
+    std::string passes(config::get<"disable_passes">());
+    if (!passes.empty()) passes += ',';
+    config::set<"disable_passes">(passes + trial_.disable_passes);
+  }
+
   compare::Callable compile() {
     enter(Stage::compile);
     repro::seed_generator(trial_.seed);

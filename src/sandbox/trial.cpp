@@ -122,6 +122,7 @@ json to_json(const Trial& trial) {
           {"autocast", trial.autocast},
           {"private_cache", trial.private_cache},
           {"inject", trial.inject},
+          {"disable_passes", trial.disable_passes},
           {"seed", trial.seed},
           {"threads", trial.threads},
           {"config", std::move(config)},
@@ -155,6 +156,7 @@ Trial trial_from_json(const json& object) {
   read(object, "autocast", trial.autocast);
   read(object, "private_cache", trial.private_cache);
   read(object, "inject", trial.inject);
+  read(object, "disable_passes", trial.disable_passes);
   read(object, "seed", trial.seed);
   read(object, "threads", trial.threads);
   if (const auto config = object.find("config"); config != object.end()) {

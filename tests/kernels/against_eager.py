@@ -115,10 +115,26 @@ class Program:
                 continue
             if float64 is None:
                 float64 = self._float64_pieces()
-            same = assay.compare.same(expected, piece, float64.get(name), equal_nan=True)
-            if not same:
+            reference = float64.get(name)
+            same = assay.compare.same(expected, piece, reference, equal_nan=True)
+            if not same and not (name == "gradients" and _within_two_roundings(piece, reference)):
                 return f"{name}{same.where}: {same.message}"
         return ""
+
+
+def _within_two_roundings(found: Sequence[Tensor | None], reference: Any) -> bool:
+    """Whether gradients of half precision are as close as adding them up in any order can be.
+
+    Of a few elements, eager's own distance from the reference is a matter of luck.
+    """
+
+    def close(one: Tensor | None, other: Tensor | None) -> bool:
+        if one is None or other is None or not one.is_floating_point():
+            return one is other
+        unit = 2 * torch.finfo(one.dtype).eps if one.dtype.itemsize == 2 else 1e-5
+        return bool((one.double() - other).norm() <= unit * other.norm())
+
+    return reference is not None and all(map(close, found, reference))
 
 
 def _error_difference(found: Observed | Exception, eager: Exception) -> str:

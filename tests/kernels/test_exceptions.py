@@ -88,3 +88,18 @@ def test_integers_that_raise(name: str, compiler: str) -> None:
         found = outcome(compiled, integers)
         assert isinstance(found, RuntimeError)
         assert str(expected).splitlines()[0] in str(found)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_a_program_without_a_derivative_runs_forward(compiler: str) -> None:
+    def program(x: Tensor) -> Tensor:
+        return x // 1.1
+
+    torch._dynamo.reset()
+    compiled = COMPILERS[compiler](program)
+    argument = torch.tensor([1.0, 5.0, -3.0], requires_grad=True)
+    result = compiled(argument)
+    assert torch.equal(result, program(argument))
+    with pytest.raises(RuntimeError, match="derivative for aten::floor_divide is not implemented"):
+        result.sum().backward()

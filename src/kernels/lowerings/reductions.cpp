@@ -50,6 +50,7 @@ Refusal sum_over(Call& call, const Sizes& dimensions) {
 
 Refusal product_over(Call& call, const Sizes& dimensions) {
   const ScalarType dtype = call.result_dtype();
+  if (is_reduced(dtype)) return "products of halves are rounded after each factor";
   const Op op = dtype == ScalarType::Bool ? Op::reduce_all : Op::reduce_prod;
   return reduce_plainly(call, dimensions, op, dtype);
 }
