@@ -317,8 +317,7 @@ PyObject* Recorder::call_builtin(Activation& a, const Call& call) {
   PyErr_Clear();
   if (self && name && self.get() != Py_None && !PyModule_Check(self.get())) {
     // A bound method of a builtin type: call what it was bound from.
-    PyObject* found =
-        PyType_Check(self.get()) ? class_method_of(self.get(), name.get()) : nullptr;
+    PyObject* found = PyType_Check(self.get()) ? class_method_of(self.get(), name.get()) : nullptr;
     if (found == nullptr) found = bound_from(callable, self.get(), name.get());
     if (found != nullptr) {
       is_constant(found);
