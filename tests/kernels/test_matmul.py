@@ -31,6 +31,13 @@ def infinite() -> list[Tensor]:
     return [left, right]
 
 
+def masks() -> Tensor:
+    """Some keys are not seen, and in one row none is."""
+    mask = torch.zeros(2, 1, 64, 64).masked_fill(torch.rand(2, 1, 64, 64) < 0.3, -float("inf"))
+    mask[1, 0, 5] = -float("inf")
+    return mask
+
+
 PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[[], list[Tensor]]]] = {
     "product": (torch.mm, floats((128, 128), (128, 128))),
     "transposed": (lambda x, y: x.t() @ y.t(), floats((64, 160), (130, 64))),
@@ -68,6 +75,22 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[[], list[Tensor]]]] = {
     "convolutions of single pixels": (
         lambda x, v, w, b: F.conv2d(F.conv2d(x, v, b).relu(), w, b).sin(),
         lambda: [*floats((2, 48, 24, 24), (48, 48, 1, 1), (48, 48, 1, 1))(), torch.randn(48)],
+    ),
+    "attention": (
+        F.scaled_dot_product_attention,
+        lambda: [torch.randn(2, 60, 8, 64).transpose(1, 2) for _ in range(3)],
+    ),
+    "causal attention": (
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=0.3),
+        lambda: [torch.randn(2, 8, 64, 64) for _ in range(3)],
+    ),
+    "masked attention": (
+        F.scaled_dot_product_attention,
+        lambda: [*(torch.randn(2, 8, 64, 64) for _ in range(3)), masks()],
+    ),
+    "attention to fewer keys": (
+        F.scaled_dot_product_attention,
+        lambda: [torch.randn(3, 8, 65, 48), *(torch.randn(3, 8, 50, 48) for _ in range(2))],
     ),
     "infinities and NaN": (torch.mm, infinite),
 }
@@ -130,3 +153,14 @@ def test_convolutions_of_single_pixels_are_products(capfd: pytest.CaptureFixture
         "kernel fused_sin_clone_2",
     ]
     torch.testing.assert_close(assay.aot.compile(run)(x, v, w), run(x, v, w), rtol=1e-4, atol=1e-4)
+
+
+def test_attention_over_short_sequences_is_products(capfd: pytest.CaptureFixture[str]) -> None:
+    short, long = ([torch.randn(2, 8, length, 64) for _ in range(3)] for length in (64, 512))
+
+    def run(*inputs: Tensor) -> Tensor:
+        return F.scaled_dot_product_attention(*inputs).relu()
+
+    names = [step.split(":")[0] for step in steps_of(capfd, run, short)]
+    assert [name for name in names if "bmm" in name] == ["extern torch.ops.aten.bmm.default"] * 2
+    assert "flash" in steps_of(capfd, run, long)[0]
