@@ -26,11 +26,15 @@ using graph::Node;
 constexpr std::int64_t kSmallestWork = 1'600'000;
 
 bool has_faster_onednn() {
+#ifdef __x86_64__
   static const bool has = [] {
     __builtin_cpu_init();
     return at::hasMKLDNN() && __builtin_cpu_supports("avx512f") && !__builtin_cpu_is("intel");
   }();
   return has;
+#else
+  return false;
+#endif
 }
 
 bool is_onednn_wanted() {
