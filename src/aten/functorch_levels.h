@@ -1,5 +1,5 @@
-/// \file Leaves the levels of vmap, grad and jvp that a run entered and did not leave, because a call
-/// between raised (functions/vmap.cpp, functions/grad_levels.cpp). Used by aten/runner.cpp.
+/// \file Leaves the levels of vmap, grad and jvp that a run entered and did not leave, because a
+/// call between raised (functions/vmap.cpp, functions/grad_levels.cpp). Used by aten/runner.cpp.
 #pragma once
 
 #include <ATen/functorch/DynamicLayer.h>

@@ -9,10 +9,10 @@
 #include "aten/convert.h"
 #include "aten/current_node.h"
 #include "aten/failure.h"
+#include "aten/functorch_levels.h"
 #include "aten/operators.h"
 #include "aten/plan.h"
 #include "aten/trace_keys.h"
-#include "aten/functorch_levels.h"
 #include "graph/print.h"
 
 namespace assay::aten {
