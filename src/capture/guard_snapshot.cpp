@@ -126,8 +126,8 @@ void GuardSnapshot::prove_place(const Step& step, int index, PyObject* parent, P
       return;
     case Access::element:
       if (PyTuple_Check(parent)) return;
-      proofs_.push_back({Kind::element, index, parent, object,
-                         static_cast<std::uint64_t>(step.index)});
+      proofs_.push_back(
+          {Kind::element, index, parent, object, static_cast<std::uint64_t>(step.index)});
       proofs_.push_back({Kind::alive, index, recognize(object), object, 0});
       return;
     case Access::referent:
@@ -144,8 +144,7 @@ void GuardSnapshot::prove_checks(const Step& step, int index, PyObject* object) 
   const bool is_dict = PyDict_Check(object) != 0;
   if (checks.tensor) {
     tensors_.push_back({object, &*checks.tensor});
-    proofs_.push_back(
-        {Kind::type, index, object, reinterpret_cast<PyObject*>(Py_TYPE(object)), 0});
+    proofs_.push_back({Kind::type, index, object, reinterpret_cast<PyObject*>(Py_TYPE(object)), 0});
     return;
   }
   if (checks.type && (Py_TYPE(object)->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0) {

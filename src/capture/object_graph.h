@@ -1,5 +1,5 @@
-/// \file A compiled graph that takes the program's own tensors, as a Python backend's function does:
-/// a replay hands them over as they are. Implemented by the Python binding, used by Segment.
+/// \file A compiled graph that takes the program's own tensors, as a Python backend's function
+/// does: a replay hands them over as they are. Implemented by the Python binding, used by Segment.
 #pragma once
 
 #include <Python.h>

@@ -101,10 +101,10 @@ bool Recorder::write_to_class(PyObject* type, PyObject* name, PyObject* value) {
 
 bool Recorder::was_written_to(PyTypeObject* type, PyObject* name) const {
   return writes_to_classes_ && std::ranges::any_of(effects_, [&](const RecordedEffect& effect) {
-    return effect.kind == Effect::Kind::set_attribute &&
-           effect.target.get() == reinterpret_cast<PyObject*>(type) &&
-           PyUnicode_Compare(effect.key.get(), name) == 0;
-  });
+           return effect.kind == Effect::Kind::set_attribute &&
+                  effect.target.get() == reinterpret_cast<PyObject*>(type) &&
+                  PyUnicode_Compare(effect.key.get(), name) == 0;
+         });
 }
 
 }  // namespace assay::capture

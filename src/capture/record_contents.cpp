@@ -221,9 +221,9 @@ bool Recorder::has_known_items(PyObject* object) {
 }
 
 bool Recorder::is_iterable_known(PyObject* object) {
-  return has_known_items(object) || is_scalar(object) ||
-         is_builtin_dict(object) || PyAnySet_CheckExact(object) ||
-         Py_TYPE(object) == &PyRange_Type || Py_TYPE(object) == deque_type();
+  return has_known_items(object) || is_scalar(object) || is_builtin_dict(object) ||
+         PyAnySet_CheckExact(object) || Py_TYPE(object) == &PyRange_Type ||
+         Py_TYPE(object) == deque_type();
 }
 
 }  // namespace assay::capture

@@ -230,7 +230,8 @@ PyObject* Recorder::watched(Activation& a, std::size_t before, PyObject* result)
 PyObject* Recorder::lookup_on_type(PyTypeObject* type, PyObject* name) {
   PyObject* found = _PyType_Lookup(type, name);
   const bool is_mutable = (type->tp_flags & Py_TPFLAGS_IMMUTABLETYPE) == 0;
-  if (is_mutable && !was_written_to(type, name) && looked_up_.emplace(reinterpret_cast<PyObject*>(type), name).second) {
+  if (is_mutable && !was_written_to(type, name) &&
+      looked_up_.emplace(reinterpret_cast<PyObject*>(type), name).second) {
     lookups_.push_back(
         {Ref::borrow(type), Ref::borrow(name), Ref::borrow(found), type->tp_version_tag});
   }

@@ -10,8 +10,8 @@
 namespace assay::capture {
 
 bool Checks::any() const {
-  return absent || present || identical || type || value || length >= 0 || keys || order || tensor ||
-         same_as != nullptr || function;
+  return absent || present || identical || type || value || length >= 0 || keys || order ||
+         tensor || same_as != nullptr || function;
 }
 
 std::string to_string(PyObject* unicode) {
@@ -124,8 +124,8 @@ std::string constant_text(PyObject* object) {
 }
 
 std::string answer_text(PyObject* function_and_arguments) {
-  const Ref name = Ref::steal(
-      PyObject_GetAttrString(PyTuple_GET_ITEM(function_and_arguments, 0), "__name__"));
+  const Ref name =
+      Ref::steal(PyObject_GetAttrString(PyTuple_GET_ITEM(function_and_arguments, 0), "__name__"));
   PyErr_Clear();
   std::string text = name ? to_string(name.get()) : "?";
   text += "(";

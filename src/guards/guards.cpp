@@ -95,8 +95,8 @@ bool TensorGuard::holds(const at::Tensor& tensor) const {
   if (tensor.key_set() != keys_) return false;  // also tells the layout
   if (is_nested_) return true;
   return tensor.scalar_type() == dtype_ && same_numbers(tensor.sizes(), sizes_) &&
-         (!has_strides_ || same_numbers(tensor.strides(), strides_)) && tensor.device() == device_ &&
-         same_history(tensor);
+         (!has_strides_ || same_numbers(tensor.strides(), strides_)) &&
+         tensor.device() == device_ && same_history(tensor);
 }
 
 std::string TensorGuard::failure(const at::Tensor& tensor, const std::string& name) const {

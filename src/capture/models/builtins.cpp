@@ -169,7 +169,6 @@ PyObject* to_value(Recorder& recorder, Activation& a, const Call& call) {
   return recorder.call_plainly(a, call, "a conversion of an object that is not modelled");
 }
 
-
 // ---- Reductions over iterables ----
 
 PyObject* sum(Recorder& recorder, Activation& a, const Call& call) {

@@ -206,8 +206,8 @@ PyObject* make_dict(Recorder& recorder, Activation& a, const Call& call) {
   const std::size_t positional = call.positional();
   if (positional > 1) return recorder.call_watched(a, call);  // raises
   PyObject* no_args[] = {nullptr};
-  Ref dict = Ref::steal(
-      recorder.made(a, recorder.call_watched(a, {call.callable, no_args + 1, 0, nullptr}), "a dict"));
+  Ref dict = Ref::steal(recorder.made(
+      a, recorder.call_watched(a, {call.callable, no_args + 1, 0, nullptr}), "a dict"));
   if (!dict) return nullptr;
   if (positional == 1) {
     if (!recorder.touch(call.args[0])) {
@@ -225,16 +225,16 @@ PyObject* make_dict(Recorder& recorder, Activation& a, const Call& call) {
 // A class method: its class comes first.
 PyObject* dict_fromkeys(Recorder& recorder, Activation& a, const Call& call) {
   PyObject* no_args[] = {nullptr};
-  const bool is_builtin = call.count > 0 &&
-                          (call.args[0] == reinterpret_cast<PyObject*>(&PyDict_Type) ||
-                           call.args[0] == reinterpret_cast<PyObject*>(&PyODict_Type) ||
-                           call.args[0] == reinterpret_cast<PyObject*>(defaultdict_type()));
+  const bool is_builtin =
+      call.count > 0 && (call.args[0] == reinterpret_cast<PyObject*>(&PyDict_Type) ||
+                         call.args[0] == reinterpret_cast<PyObject*>(&PyODict_Type) ||
+                         call.args[0] == reinterpret_cast<PyObject*>(defaultdict_type()));
   if (call.count < 2 || call.count > 3 || call.names != nullptr || !is_builtin) {
     return plainly_called(recorder, a, call, "dict.fromkeys of a subclass");
   }
   const Ref keys = items_of(recorder, a, call.args[1]);
-  Ref dict = keys ? Ref::steal(recorder.call_object(a, {call.args[0], no_args + 1, 0, nullptr}))
-                  : Ref();
+  Ref dict =
+      keys ? Ref::steal(recorder.call_object(a, {call.args[0], no_args + 1, 0, nullptr})) : Ref();
   if (!dict) return nullptr;
   PyObject* value = call.count == 3 ? call.args[2] : Py_None;
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(keys.get()); ++i) {

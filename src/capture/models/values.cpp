@@ -17,28 +17,26 @@ void add_all(ModelTable& table, const char* owner, std::initializer_list<const c
 
 ModelTable value_models() {
   ModelTable table;
-  add_all(table, "builtins",
-          {"pow", "ord", "chr", "hex", "oct", "bin", "ascii"});
+  add_all(table, "builtins", {"pow", "ord", "chr", "hex", "oct", "bin", "ascii"});
   add_all(table, "math",
-          {"acos",  "acosh", "asin",      "asinh", "atan",   "atan2",     "atanh",    "cbrt",
-           "comb",  "copysign",  "cos",   "cosh",   "degrees",   "dist",     "erf",
-           "erfc",  "exp",   "exp2",      "expm1", "fabs",   "factorial", "fmod",
-           "frexp", "fsum",  "gamma",     "gcd",   "hypot",  "isclose",   "isfinite", "isinf",
-           "isnan", "isqrt", "lcm",       "ldexp", "lgamma", "log",       "log10",    "log1p",
-           "log2",  "modf",  "nextafter", "perm",  "pow",    "prod",      "radians",  "remainder",
-           "sin",   "sinh",  "sqrt",      "tan",   "tanh",   "ulp"});
+          {"acos",      "acosh",    "asin",   "asinh",   "atan",      "atan2",     "atanh", "cbrt",
+           "comb",      "copysign", "cos",    "cosh",    "degrees",   "dist",      "erf",   "erfc",
+           "exp",       "exp2",     "expm1",  "fabs",    "factorial", "fmod",      "frexp", "fsum",
+           "gamma",     "gcd",      "hypot",  "isclose", "isfinite",  "isinf",     "isnan", "isqrt",
+           "lcm",       "ldexp",    "lgamma", "log",     "log10",     "log1p",     "log2",  "modf",
+           "nextafter", "perm",     "pow",    "prod",    "radians",   "remainder", "sin",   "sinh",
+           "sqrt",      "tan",      "tanh",   "ulp"});
   add_all(table, "cmath", {"sqrt", "exp", "log", "phase", "polar", "rect", "sin", "cos"});
   add_all(table, "builtins.str",
-          {"capitalize",  "casefold",   "center",     "count",        "encode",       "endswith",
-           "expandtabs",  "find",       "format",     "index",        "isalnum",      "isalpha",
-           "isascii",     "isdecimal",  "isdigit",    "isidentifier", "islower",      "isnumeric",
-           "isprintable", "isspace",    "istitle",    "isupper",      "ljust",
-           "lower",       "lstrip",     "partition",  "removeprefix", "removesuffix", "replace",
-           "rfind",       "rindex",     "rjust",      "rpartition",   "rsplit",       "rstrip",
-           "split",       "splitlines", "startswith", "strip",        "swapcase",     "title",
-           "translate",   "upper",      "zfill",      "__len__",      "__contains__", "__add__",
-           "__mul__",     "__eq__",     "__ne__",     "__getitem__",  "__mod__",      "__hash__",
-           "__str__"});
+          {"capitalize",  "casefold",   "center",       "count",        "encode",   "endswith",
+           "expandtabs",  "find",       "format",       "index",        "isalnum",  "isalpha",
+           "isascii",     "isdecimal",  "isdigit",      "isidentifier", "islower",  "isnumeric",
+           "isprintable", "isspace",    "istitle",      "isupper",      "ljust",    "lower",
+           "lstrip",      "partition",  "removeprefix", "removesuffix", "replace",  "rfind",
+           "rindex",      "rjust",      "rpartition",   "rsplit",       "rstrip",   "split",
+           "splitlines",  "startswith", "strip",        "swapcase",     "title",    "translate",
+           "upper",       "zfill",      "__len__",      "__contains__", "__add__",  "__mul__",
+           "__eq__",      "__ne__",     "__getitem__",  "__mod__",      "__hash__", "__str__"});
   add_all(table, "builtins.bytes", {"decode", "hex", "__len__"});
   add_all(table, "builtins.int",
           {"bit_length",  "bit_count",    "conjugate", "as_integer_ratio", "__add__",  "__sub__",
