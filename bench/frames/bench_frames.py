@@ -100,17 +100,14 @@ def peak_memory(name: str) -> dict[str, int]:
 
 
 def first_call(name: str) -> dict[str, float]:
-    """Milliseconds of a first call above an eager one, each the fastest of several."""
+    """Milliseconds of a first call above an eager one, each the fastest of several in turns."""
     model, inputs = build(name)
 
-    def seconds(fresh: Callable[[], Any], rounds: int) -> float:
-        best = float("inf")
-        for _ in range(rounds):
-            program = fresh()
-            begin = time.perf_counter()
-            call_model(program, inputs)
-            best = min(best, time.perf_counter() - begin)
-        return best
+    def seconds(fresh: Callable[[], Any]) -> float:
+        program = fresh()
+        begin = time.perf_counter()
+        call_model(program, inputs)
+        return time.perf_counter() - begin
 
     def stock() -> Any:
         torch._dynamo.reset()
@@ -118,9 +115,11 @@ def first_call(name: str) -> dict[str, float]:
 
     with torch.no_grad():
         call_model(model, inputs)
-        eager = seconds(lambda: model, 10)
-        ours = seconds(lambda: assay.compile(model, backend="eager"), 5)
-        theirs = seconds(stock, 2)
+        eager = ours = float("inf")
+        for _ in range(12):  # what disturbs one disturbs the other
+            eager = min(eager, seconds(lambda: model))
+            ours = min(ours, seconds(lambda: assay.compile(model, backend="eager")))
+        theirs = min(seconds(stock) for _ in range(2))
     return {"assay": 1e3 * (ours - eager), "stock": 1e3 * (theirs - eager), "eager": 1e3 * eager}
 
 

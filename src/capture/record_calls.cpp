@@ -70,21 +70,16 @@ PyObject* scripted_function(PyObject* callable) {
   return function && PyFunction_Check(function.get()) ? function.get() : nullptr;  // kept by it
 }
 
-// functools.lru_cache and functools.cache.
-bool is_cached(PyObject* callable) {
+// functools.lru_cache of a library: whether a package is installed, a warning that is given once.
+// For these arguments it has been called now, so that later calls have no effects, and its result
+// is what it is. A program's own function may be told to forget its results.
+bool is_cached_by_library(PyObject* callable) {
   static PyTypeObject* const type = [] {
     const Ref module = Ref::steal(import_module("functools"));
     return reinterpret_cast<PyTypeObject*>(
         PyObject_GetAttrString(module.get(), "_lru_cache_wrapper"));
   }();
-  return Py_TYPE(callable) == type;
-}
-
-// functools.lru_cache of a library: whether a package is installed, a warning that is given once.
-// For these arguments it has been called now, so that later calls have no effects, and its result
-// is what it is. A program's own function may be told to forget its results.
-bool is_cached_by_library(PyObject* callable) {
-  if (!is_cached(callable)) return false;
+  if (Py_TYPE(callable) != type) return false;
   const Ref module = Ref::steal(PyObject_GetAttrString(callable, "__module__"));
   PyErr_Clear();
   if (!module || !PyUnicode_Check(module.get())) return false;
@@ -359,7 +354,6 @@ PyObject* Recorder::call_instance(Activation& a, const Call& call) {
     return call_object(a, {function, call.args, call.count, call.names});
   }
   if (is_cached_by_library(callable)) return call_cached(a, call);
-  if (is_cached(callable)) return call_cached_by_program(a, call);
   if (PyWeakref_CheckRefExact(callable)) return call_weak_reference(a, call);
   PyObject* found = lookup_on_type(Py_TYPE(callable), call_name);
   if (found != nullptr && PyFunction_Check(found)) {
@@ -378,25 +372,6 @@ PyObject* Recorder::call_weak_reference(Activation& a, const Call& call) {
   PyObject* referent = PyWeakref_GET_OBJECT(call.callable);
   arrived(referent, sources_.get(Access::referent, tracked->source, nullptr));
   return Py_NewRef(referent);
-}
-
-// Of values: it is asked again with every call, and answers from its cache, unless the program has
-// cleared that. What it answers must be the same object.
-PyObject* Recorder::call_cached_by_program(Activation& a, const Call& call) {
-  guard_identity(call.callable);
-  bool has_values = call.names == nullptr;
-  Ref key = Ref::steal(PyTuple_New(static_cast<Py_ssize_t>(call.count) + 1));
-  PyTuple_SET_ITEM(key.get(), 0, Py_NewRef(call.callable));
-  for (std::size_t i = 0; i < call.count; ++i) {
-    has_values = has_values && is_scalar(call.args[i]);
-    PyTuple_SET_ITEM(key.get(), static_cast<Py_ssize_t>(i) + 1, Py_NewRef(call.args[i]));
-  }
-  if (!has_values) {
-    return call_plainly(a, call, "a call of " + name_of(call.callable) + ", which has a cache");
-  }
-  PyObject* result = call_unseen(call);
-  if (result != nullptr) arrived(result, sources_.get(Access::answer, nullptr, key.get()));
-  return result;
 }
 
 PyObject* Recorder::call_cached(Activation& a, const Call& call) {

@@ -347,7 +347,6 @@ class Recorder final : public Operations {
   PyObject* call_builtin(Activation& a, const Call& call);
   PyObject* call_partial(Activation& a, const Call& call);
   PyObject* call_cached(Activation& a, const Call& call);
-  PyObject* call_cached_by_program(Activation& a, const Call& call);
   PyObject* tensor_operator(Activation& a, const char* name, PyObject* left, PyObject* right);
   void save_for_rollback(PyObject* object, bool always = false);
   /// Operators that ran without being recorded. If an operation that was thought to run none has
