@@ -455,9 +455,9 @@ class Trace {
       return torch::autograd::grad(differentiated_, wanted, tangents, /*retain_graph=*/false,
                                    /*create_graph=*/false, /*allow_unused=*/true);
     } catch (const c10::Error& error) {
-      throw TraceError(std::string("the program's backward raises: ") +
-                           error.what_without_backtrace(),
-                       "run this part without gradients, or outside of the compiled function");
+      throw TraceError(
+          std::string("the program's backward raises: ") + error.what_without_backtrace(),
+          "run this part without gradients, or outside of the compiled function");
     }
   }
 

@@ -144,7 +144,10 @@ std::shared_ptr<const CompiledGraph> compile(const CompileRequest& request,
   StepPipeline pipeline(aten::pass_options());
   LoopProgram program = lowered(pipeline, request);
   program.name = to_string(request.role);
-  if (!has_kernels(program)) return aten::run_with_aten(request);
+  if (!has_kernels(program)) {
+    log_perf_hints(program);
+    return aten::run_with_aten(request);
+  }
   observe::artifact(observe::Artifact::post_grad_graphs,
                     [&] { return graph::print(*request.graph); });
   observe::artifact(observe::Artifact::ir_pre_fusion, [&] { return print(program); });

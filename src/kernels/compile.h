@@ -13,9 +13,9 @@ namespace assay::kernels {
 /// The steps of the pipeline: the first, which must be, and those that can be switched off, in
 /// their order.
 inline constexpr std::string_view kFirstStep = "lower_to_loops";
-inline constexpr auto kOptionalSteps = std::to_array<std::string_view>(
-    {"inline_producers", "split_reductions", "merge_kernels", "simplify", "schedule",
-     "use_out_variants", "reuse_in_place"});
+inline constexpr auto kOptionalSteps =
+    std::to_array<std::string_view>({"inline_producers", "split_reductions", "merge_kernels",
+                                     "simplify", "schedule", "use_out_variants", "reuse_in_place"});
 
 /// What a user may set: the names are options of the backend.
 struct KernelOptions {

@@ -1,5 +1,5 @@
-/// \file Which step of the kernels' pipeline (docs/kernels.md) makes a program fail? What the driver
-/// asks about the result, by trials with steps switched off.
+/// \file Which step of the kernels' pipeline (docs/kernels.md) makes a program fail? What the
+/// driver asks about the result, by trials with steps switched off.
 #pragma once
 
 #include <string>

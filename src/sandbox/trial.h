@@ -62,7 +62,7 @@ struct Trial {
   std::optional<Stage> until = std::nullopt;
   bool ignore_non_fp = false;  ///< Compare floating-point results only.
   bool autocast = false;
-  std::string inject;  ///< Faults on purpose, backends::parse_faults.
+  std::string inject;          ///< Faults on purpose, backends::parse_faults.
   std::string disable_passes;  ///< Switched off besides those of the setting.
   std::uint64_t seed = 0;
   /// Inside operators, as torch.set_num_threads() has it. The server itself has one.
