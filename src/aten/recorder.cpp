@@ -81,6 +81,9 @@ void Recorder::replace_value(const at::Tensor& tensor, const at::Tensor& value, 
   const auto& storage = tensor.storage();
   for (const auto& [other, entry] : entries_) {
     if (other == impl(tensor) || !entry.tensor.has_storage()) continue;
+    // Nobody but the recorder has it (a step of a decomposition), so nobody can read it any more.
+    const std::size_t own = entry.current.is_same(entry.tensor) ? 2 : 1;
+    if (entry.tensor.use_count() <= own) continue;
     if (entry.tensor.storage().is_alias_of(storage) && entry.tensor.numel() != 0) {
       throw TraceError(
           "the program mutates a tensor that was not passed as an input and that "

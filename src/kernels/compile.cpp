@@ -8,6 +8,7 @@
 #include "kernels/channels_last.h"
 #include "kernels/compiled_program.h"
 #include "kernels/emit.h"
+#include "kernels/extern_call.h"
 #include "kernels/inline_producers.h"
 #include "kernels/kernel_cache.h"
 #include "kernels/lower.h"
@@ -106,6 +107,11 @@ MemoryPlan planned(StepPipeline& pipeline, const LoopProgram& program) {
       });
 }
 
+bool has_kernels(const LoopProgram& program) {
+  return std::ranges::any_of(program.steps,
+                             [](const Step& step) { return std::holds_alternative<Kernel>(step); });
+}
+
 // A kernel's arguments and points without machine code.
 std::vector<EmittedKernel> kernels_to_interpret(const LoopProgram& program) {
   std::vector<EmittedKernel> kernels;
@@ -127,6 +133,7 @@ std::vector<EmittedKernel> kernels_to_interpret(const LoopProgram& program) {
 
 ProgramCode compiled_code(const LoopProgram& program, const KernelOptions& options) {
   ProgramCode code;
+  if (!has_kernels(program)) return code;
   if (options.interpret) {
     code.kernels = kernels_to_interpret(program);
     return code;
@@ -155,9 +162,12 @@ void log_perf_hints(const LoopProgram& program) {
   if (!hints.empty()) observe::artifact(observe::Artifact::perf_hints, [&] { return hints; });
 }
 
-bool has_kernels(const LoopProgram& program) {
-  return std::ranges::any_of(program.steps,
-                             [](const Step& step) { return std::holds_alternative<Kernel>(step); });
+// Products that this room computes otherwise than ATen would.
+bool has_products(const LoopProgram& program) {
+  return std::ranges::any_of(program.steps, [](const Step& step) {
+    const auto* call = std::get_if<ExternCall>(&step);
+    return call != nullptr && is_onednn_product(*call);
+  });
 }
 
 }  // namespace
@@ -172,7 +182,10 @@ std::shared_ptr<const CompiledGraph> compile(const CompileRequest& request,
   LoopProgram program = lowered(pipeline, prepared_graph(request, pass_options));
   program.name = to_string(request.role);
   program.original = request.graph;
-  if (!has_kernels(program)) return aten::run_with_aten(request);
+  if (!has_kernels(program) && !has_products(program)) {
+    log_perf_hints(program);
+    return aten::run_with_aten(request);
+  }
   observe::artifact(observe::Artifact::post_grad_graphs,
                     [&] { return graph::print(*program.graph); });
   observe::artifact(observe::Artifact::ir_pre_fusion, [&] { return print(program); });

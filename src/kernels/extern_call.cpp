@@ -91,6 +91,8 @@ OutFunction find_out_function(const ExternCall& call) {
              : row->function;
 }
 
+bool is_onednn_product(const ExternCall& call) { return find_out_function(call) == &onednn_out; }
+
 OutScalars out_scalars(const ExternCall& call) {
   OutScalars scalars;
   for (const graph::NamedArgument& argument : call.node->kwargs()) {

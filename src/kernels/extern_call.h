@@ -28,6 +28,9 @@ using OutFunction = void (*)(const OutArguments& arguments, at::Tensor& out);
 /// arguments that it does not take.
 OutFunction find_out_function(const ExternCall& call);
 
+/// A product of matrices that oneDNN computes (kernels/matmul.h).
+bool is_onednn_product(const ExternCall& call);
+
 /// A node that a call mentions, and the place of its first mention in ExternCall::operands.
 struct MentionedNode {
   const graph::Node* node;

@@ -27,7 +27,6 @@ MESSAGES = {
     "size depends on values": "depends on the values of its arguments",
     "custom autograd function": "uses the custom autograd function",
     "sparse": "sparse",
-    "aliased write": "aliases another tensor of the program",
 }
 COMPARED = ("other kernel", "strides of gradient")
 

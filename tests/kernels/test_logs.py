@@ -17,8 +17,8 @@ return (total, inverse)
 """
 
 
-def log(directory: Path, name: str) -> str:
-    graph = graph_file(directory, BODY, inputs='x: "f32[16, 16][16, 1]cpu"')
+def log(directory: Path, name: str, body: str = BODY) -> str:
+    graph = graph_file(directory, body, inputs='x: "f32[16, 16][16, 1]cpu"')
     result = assay("run", graph, "--backend", "native", env={"TORCH_LOGS": name})
     assert result.code == 0, result.err
     return result.err
@@ -54,6 +54,11 @@ def test_perf_hints(tmp_path: Path) -> None:
     assert "linalg_inv" in text
     assert "is a call of ATen: " in text
     assert "aten.mm" not in text  # a product is ATen's by design
+
+
+def test_perf_hints_about_a_graph_of_calls(tmp_path: Path) -> None:
+    text = log(tmp_path, "perf_hints", "inverse = torch.linalg.inv(x)\nreturn inverse")
+    assert "is a call of ATen: " in text
 
 
 @pytest.mark.parametrize("name", ["ir_pre_fusion", "ir_post_fusion"])

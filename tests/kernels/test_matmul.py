@@ -164,3 +164,8 @@ def test_attention_over_short_sequences_is_products(capfd: pytest.CaptureFixture
     names = [step.split(":")[0] for step in steps_of(capfd, run, short)]
     assert [name for name in names if "bmm" in name] == ["extern torch.ops.aten.bmm.default"] * 2
     assert "flash" in steps_of(capfd, run, long)[0]
+
+
+def test_a_product_alone(capfd: pytest.CaptureFixture[str]) -> None:
+    x, y = torch.randn(128, 128), torch.randn(128, 128)
+    assert steps_of(capfd, torch.mm, [x, y]) == ["extern torch.ops.aten.mm.default: mm"]

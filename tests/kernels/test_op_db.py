@@ -38,9 +38,6 @@ EXPECTED = EXPECTED_WITH_AUTOGRAD | {
     "unique_consecutive": _SIZE,
     "nonzero": _SIZE,
     "argwhere": _SIZE,
-    "nn.functional.instance_norm": Expected(
-        "aliased write", "updates its running statistics through a copy, which is decomposed"
-    ),
 }
 # Only some samples: with a mask, with a tensor where others have a number.
 EXPECTED_OF_SOME = EXPECTED | {
