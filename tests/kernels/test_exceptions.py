@@ -33,6 +33,7 @@ VALUES: dict[str, tuple[Callable[[Tensor], Any], Tensor, Tensor]] = {
         ("nll_loss", lambda i: F.nll_loss(ROWS[:1], i), 1, 4),
         ("division", lambda i: 7 // i, 1, 0),
         ("cross entropy", lambda x: F.binary_cross_entropy(x, x.detach() * 0), 0.5, 1.5),
+        ("cross entropy with", lambda y: F.binary_cross_entropy(torch.ones(1), y), 0.5, 1.5),
         ("cross entropy of nan", lambda x: F.binary_cross_entropy(x, x * 0), 0.5, float("nan")),
     )
 }
