@@ -50,6 +50,15 @@ INTEGERS: dict[str, Callable[[Tensor], Any]] = {
     "mul_ of a copy": lambda x: x.clone().mul_(1.5),
 }
 
+# Numbers that the operators refuse.
+NUMBERS: dict[str, Callable[[Tensor], Any]] = {
+    "smooth_l1_loss": lambda x: F.smooth_l1_loss(x, x, beta=-1.0),
+    "huber_loss": lambda x: F.huber_loss(x, x, delta=-1.0),
+    "celu": lambda x: F.celu(x, 0.0),
+    "softshrink": lambda x: F.softshrink(x, -1.0),
+    "dropout": lambda x: F.dropout(x, 1.5),
+}
+
 
 def outcome(program: Callable[[Tensor], Any], argument: Tensor) -> Any:
     try:
@@ -89,6 +98,16 @@ def test_integers_that_raise(name: str, compiler: str) -> None:
         found = outcome(compiled, integers)
         assert isinstance(found, RuntimeError)
         assert str(expected).splitlines()[0] in str(found)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_that_raise(name: str, compiler: str) -> None:
+    argument = torch.tensor([0.5, -1.0])
+    assert isinstance(outcome(NUMBERS[name], argument), (RuntimeError, ValueError))
+    torch._dynamo.reset()
+    assert isinstance(outcome(COMPILERS[compiler](NUMBERS[name]), argument), Exception)
 
 
 @pytest.mark.filterwarnings("ignore")
