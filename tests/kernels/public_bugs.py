@@ -378,3 +378,54 @@ def rounding_after_half_precision(x: Tensor) -> Any:
 def fractional_pooling(x: Tensor, samples: Tensor) -> Any:
     pooled = F.fractional_max_pool2d(x, 2, output_size=(5, 5), _random_samples=samples)
     return pooled, F.fractional_max_pool2d(x, 2, output_size=(4, 4))
+
+
+# ---- checks that a decomposition does not make ----
+
+
+@bug(lambda: (torch.randn(5, 4), torch.tensor([2, -2, 4])), 151918, 183608)
+def embedding_of_a_negative_index_raises(weight: Tensor, index: Tensor) -> Any:
+    return F.embedding(index, weight) + 1
+
+
+@bug(lambda: (torch.randn(5, 4), torch.tensor([-1])), 169779)
+def selection_of_a_negative_index_raises(x: Tensor, index: Tensor) -> Any:
+    return x.index_select(0, index) * 2
+
+
+@bug(lambda: (torch.zeros(4, 3), torch.tensor([0, -1]), torch.ones(2, 3)), 185885)
+def sum_at_a_negative_index_raises(x: Tensor, index: Tensor, source: Tensor) -> Any:
+    return x.index_add(0, index, source).clamp_max(1.0)
+
+
+@bug(lambda: (torch.zeros(4, 3), torch.tensor([-1]), torch.ones(1, 3)), 197554)
+def copy_to_a_negative_index_raises(x: Tensor, index: Tensor, source: Tensor) -> Any:
+    return x.index_copy(0, index, source)
+
+
+@bug(lambda: (numbers(1.5, 0.2), numbers(1, 0)), 197554)
+def cross_entropy_of_more_than_one_raises(x: Tensor, target: Tensor) -> Any:
+    return F.binary_cross_entropy(x, target)
+
+
+@bug(lambda: (torch.ones(4, 4), torch.full((4, 4), 1.5)), 193757)
+def cross_entropy_with_more_than_one_raises(x: Tensor, target: Tensor) -> Any:
+    return F.binary_cross_entropy(x, target)
+
+
+@bug(lambda: (numbers(4, 6, dtype=torch.int64),), 143717)
+def floats_in_place_of_integers_raises(x: Tensor) -> Any:
+    return (x * 2).div_(4)
+
+
+# ---- dtypes and roundings of half precision, large numbers ----
+
+
+@bug(lambda: (leaf(6, dtype=torch.float16), torch.rand(6)), 171282)
+def cross_entropy_of_two_dtypes(x: Tensor, target: Tensor) -> Any:
+    return F.binary_cross_entropy_with_logits(x, target), F.mse_loss(x, target)
+
+
+@bug(lambda: (numbers(3e22, 7e25, -8e23, 1e10, 0, 0, 0, -10000.1),), 183767, 142345, 183768)
+def inverse_hyperbolic_functions_of_large_numbers(x: Tensor) -> Any:
+    return x.asinh(), x.abs().acosh(), x.double().asinh()

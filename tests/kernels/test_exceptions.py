@@ -33,6 +33,7 @@ VALUES: dict[str, tuple[Callable[[Tensor], Any], Tensor, Tensor]] = {
         ("nll_loss", lambda i: F.nll_loss(ROWS[:1], i), 1, 4),
         ("division", lambda i: 7 // i, 1, 0),
         ("cross entropy", lambda x: F.binary_cross_entropy(x, x.detach() * 0), 0.5, 1.5),
+        ("cross entropy with", lambda y: F.binary_cross_entropy(torch.ones(1), y), 0.5, 1.5),
         ("cross entropy of nan", lambda x: F.binary_cross_entropy(x, x * 0), 0.5, float("nan")),
     )
 }
@@ -47,6 +48,15 @@ INTEGERS: dict[str, Callable[[Tensor], Any]] = {
     "logaddexp": lambda x: torch.logaddexp(x, x),
     "mul_": lambda x: x.mul_(1.5),
     "mul_ of a copy": lambda x: x.clone().mul_(1.5),
+}
+
+# Numbers that the operators refuse.
+NUMBERS: dict[str, Callable[[Tensor], Any]] = {
+    "smooth_l1_loss": lambda x: F.smooth_l1_loss(x, x, beta=-1.0),
+    "huber_loss": lambda x: F.huber_loss(x, x, delta=-1.0),
+    "celu": lambda x: F.celu(x, 0.0),
+    "softshrink": lambda x: F.softshrink(x, -1.0),
+    "dropout": lambda x: F.dropout(x, 1.5),
 }
 
 
@@ -88,6 +98,16 @@ def test_integers_that_raise(name: str, compiler: str) -> None:
         found = outcome(compiled, integers)
         assert isinstance(found, RuntimeError)
         assert str(expected).splitlines()[0] in str(found)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_that_raise(name: str, compiler: str) -> None:
+    argument = torch.tensor([0.5, -1.0])
+    assert isinstance(outcome(NUMBERS[name], argument), (RuntimeError, ValueError))
+    torch._dynamo.reset()
+    assert isinstance(outcome(COMPILERS[compiler](NUMBERS[name]), argument), Exception)
 
 
 @pytest.mark.filterwarnings("ignore")

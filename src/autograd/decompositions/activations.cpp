@@ -75,6 +75,7 @@ Tensor elu(const Tensor& self, const Scalar& alpha, const Scalar& scale,
 }
 
 Tensor celu(const Tensor& self, const Scalar& alpha) {
+  TORCH_CHECK(alpha.to<double>() != 0, "ZeroDivisionError: alpha cannot be 0 for CELU");
   return elu(self, alpha, 1, 1 / alpha.to<double>());
 }
 

@@ -44,6 +44,7 @@ Tensor mse_loss(const Tensor& self, const Tensor& target, std::int64_t reduction
 
 Tensor smooth_l1_loss(const Tensor& self, const Tensor& target, std::int64_t reduction,
                       double beta) {
+  TORCH_CHECK(beta >= 0, "smooth_l1_loss does not support negative values for beta.");
   // The kernel of half rounds in between, that of bfloat16 does not.
   const at::ScalarType dtype = promoted_dtype(self, target);
   const at::ScalarType step = dtype == at::kHalf ? dtype : compute_dtype(dtype);

@@ -17,6 +17,7 @@ using c10::ScalarType;
 Value cross_entropy_of(Value x, Value y, ScalarType dtype) {
   Body& body = *x.body;
   body.check((x >= 0.0) & (x <= 1.0), "all elements of input should be between 0 and 1");
+  body.check((y >= 0.0) & (y <= 1.0), "all elements of target should be between 0 and 1");
   // The logarithms are cut off at -100, by the operator's definition, so that no loss is infinite.
   const auto cut_off = [&](Value logarithm) {
     const Value log = rounded(logarithm, dtype);
