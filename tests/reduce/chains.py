@@ -9,6 +9,9 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+import torch
 
 SIZE = 6
 
@@ -100,6 +103,14 @@ class Chain:
         return self.add(self.random.choice(self.calls.unary).format(value))
 
     def body(self) -> str:
+        """Another one of the same seed where a wrong value would cancel out or fade on its way."""
+        while True:
+            self.lines.clear()
+            text = self._body()
+            if _shows(text):
+                return text
+
+    def _body(self) -> str:
         clean = ["x"]
         while len(self.lines) < self.before:
             clean.append(self.step(clean[-1], clean))
@@ -111,6 +122,22 @@ class Chain:
         self.lines.append(f"mm = {self.calls.mm.format(wrong[-1])}")
         result = self.step("mm", clean)
         return "\n".join([*self.lines, f"return ({result},)"])
+
+
+def _shows(body: str) -> bool:
+    """Whether a value of `cumsum` that is half as large again changes the result by 1%."""
+    generator = torch.Generator().manual_seed(0)
+    inputs = [torch.randn(SIZE, SIZE, generator=generator) for _ in range(2)]
+    lines = body.split("\n")
+    faulty = next(i for i, line in enumerate(lines) if line.startswith("cumsum = ")) + 1
+    wrong = [*lines[:faulty], "cumsum = cumsum * 1.5", *lines[faulty:]]
+    results = []
+    for version in (lines, wrong):
+        scope: dict[str, Any] = {"torch": torch}
+        exec("def forward(x, w):\n" + "\n".join(f"    {line}" for line in version), scope)
+        results.append(scope["forward"](*inputs)[0])
+    right, other = results
+    return bool((other - right).abs().max() > 0.01 * right.abs().max())
 
 
 FILE = """
