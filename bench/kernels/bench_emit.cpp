@@ -259,7 +259,7 @@ void run(const LoopProgram& program, const std::string& show) {
   double copy = 1e9;
   for (int round = 0; round < 30; ++round) {
     auto begin = Clock::now();
-    function(arguments.data(), 0, emitted.kernels[0].work_units);
+    function(arguments.data(), 0, emitted.kernels[0].points);
     best = std::min(best, seconds_since(begin));
     begin = Clock::now();
     std::memcpy(to.data(), from.data(), from.size());

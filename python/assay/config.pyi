@@ -35,6 +35,7 @@ pass_limit: int
 inject_fault: str
 kernel_fault: str
 matmul: Literal["auto", "aten", "onednn"]
+kernel_sizes: Literal["auto", "fixed", "passed"]
 cxx: str
 compile_timeout: int
 cache_dir: str

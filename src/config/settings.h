@@ -134,6 +134,12 @@ inline constexpr auto settings = std::to_array<Setting>({
      {"ASSAY_MATMUL"},
      "who multiplies large float32 matrices for the backend native: ATen's BLAS, oneDNN, or oneDNN "
      "where it is faster, by the kind of CPU"},
+    {"kernel_sizes",
+     choice("auto", "auto|fixed|passed"),
+     {"ASSAY_KERNEL_SIZES"},
+     "sizes in the kernels of the backend native: constants in their code (fixed), passed when "
+     "they "
+     "are called (passed), or passed once a kernel comes again with other sizes (auto)"},
     {"cxx",
      text(""),
      {"ASSAY_CXX", "CXX"},

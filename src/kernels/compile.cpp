@@ -1,6 +1,7 @@
 #include "kernels/compile.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "aten/facts.h"
 #include "aten/runner.h"
@@ -11,6 +12,7 @@
 #include "kernels/extern_call.h"
 #include "kernels/inline_producers.h"
 #include "kernels/kernel_cache.h"
+#include "kernels/known_kernels.h"
 #include "kernels/lower.h"
 #include "kernels/matmul.h"
 #include "kernels/memory_plan.h"
@@ -145,14 +147,27 @@ ProgramCode compiled_code(const LoopProgram& program, const KernelOptions& optio
   }
   observe::artifact(observe::Artifact::output_code, [&] { return emitted.code; });
   const observe::Phase phase("compile_kernels", observe::Component::inductor);
-  const auto library =
-      compile_and_load(options.code.empty() ? emitted.code : options.code, native_target());
+  std::unordered_map<std::string, KnownKernel> functions;
+  if (options.code.empty()) {
+    std::vector<KnownKernel> loaded = load_kernels(emitted, native_target());
+    for (std::size_t k = 0; k < loaded.size(); ++k) {
+      functions.emplace(emitted.functions[k].symbol, std::move(loaded[k]));
+    }
+  } else {
+    const auto library = compile_and_load(options.code, native_target());
+    for (const EmittedFunction& function : emitted.functions) {
+      functions.emplace(function.symbol,
+                        KnownKernel{library->symbol(function.symbol), {}, library});
+    }
+  }
   for (const EmittedKernel& kernel : emitted.kernels) {
+    const KnownKernel& found = functions.at(kernel.symbol);
     code.functions.push_back(
-        reinterpret_cast<KernelFunction>(library->symbol(kernel.symbol)));  // NOLINT: dlsym's way
+        reinterpret_cast<KernelFunction>(found.function));  // NOLINT: dlsym's way
+    code.sizes.push_back(found.sizes);
+    code.libraries.push_back(found.library);
   }
   code.kernels = std::move(emitted.kernels);
-  code.library = library;
   return code;
 }
 

@@ -27,7 +27,7 @@ CompiledProgram::CompiledProgram(LoopProgram program, MemoryPlan plan, ProgramCo
                                  const graph::python::Source* source)
     : program_(std::move(program)),
       plan_(std::move(plan)),
-      library_(std::move(code.library)),
+      libraries_(std::move(code.libraries)),
       source_(source) {
   find_values();
   plan_inputs();
@@ -90,7 +90,10 @@ void CompiledProgram::plan_steps(const ProgramCode& code) {
     RunStep& step = steps_.emplace_back();
     if (const auto* kernel = std::get_if<Kernel>(&program_.steps[i])) {
       plan_kernel(step, *kernel, code.kernels[next_kernel]);
-      if (!code.functions.empty()) step.function = code.functions[next_kernel];
+      if (!code.functions.empty()) {
+        step.function = code.functions[next_kernel];
+        step.sizes = code.sizes[next_kernel];
+      }
       ++next_kernel;
     } else {
       plan_call(step, i, std::get<ExternCall>(program_.steps[i]));
@@ -113,7 +116,7 @@ void CompiledProgram::plan_runs() {
     if (parallel == 0 || !can_run) continue;
     steps_[first].end_of_run = ends[first];
     std::size_t arguments = 0;
-    for (const RunStep& step : run) arguments += step.arguments.size();
+    for (const RunStep& step : run) arguments += step.arguments.size() + 1;
     largest_arguments_ = std::max(largest_arguments_, arguments);
   }
 }
@@ -122,8 +125,10 @@ void CompiledProgram::plan_kernel(RunStep& step, const Kernel& kernel,
                                   const EmittedKernel& emitted) {
   step.kernel = &kernel;
   step.arguments = emitted.buffers;
-  step.units = emitted.work_units;
-  largest_arguments_ = std::max(largest_arguments_, step.arguments.size());
+  step.points = emitted.points;
+  step.unit = emitted.unit;
+  step.units = emitted.work_units();
+  largest_arguments_ = std::max(largest_arguments_, step.arguments.size() + 1);
   std::int64_t inner = 0;
   for (const Pass& pass : kernel.passes) inner += std::max<std::int64_t>(points(pass.inner), 1);
   if (kernel.is_parallel && !emitted.is_serial && step.units > 1) {

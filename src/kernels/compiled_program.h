@@ -32,7 +32,9 @@ using KernelFunction = int (*)(void* const* buffers, long begin, long end);
 struct ProgramCode {
   std::vector<EmittedKernel> kernels;     ///< One per kernel step, in order.
   std::vector<KernelFunction> functions;  ///< One per entry of `kernels`, or none.
-  std::shared_ptr<const void> library;    ///< Keeps them loaded.
+  /// Of each function: what it is passed after its buffers (emit/size_parameters.h), often nothing.
+  std::vector<std::vector<std::int64_t>> sizes;
+  std::vector<std::shared_ptr<const void>> libraries;  ///< Keep them loaded.
 };
 
 struct ProgramFrame;
@@ -77,6 +79,9 @@ class CompiledProgram : public CompiledGraph {
     const Kernel* kernel = nullptr;
     KernelFunction function = nullptr;  ///< nullptr: it is interpreted.
     std::vector<BufferId> arguments;
+    std::vector<std::int64_t> sizes;  ///< Passed after them if there are any.
+    std::int64_t points = 0;          ///< And units of them, see emit.h.
+    std::int64_t unit = 1;
     std::int64_t units = 0;
     std::int64_t grain = 0;  ///< The fewest units that are worth a thread; 0: one thread.
     // An ATen call.
@@ -119,7 +124,7 @@ class CompiledProgram : public CompiledGraph {
 
   LoopProgram program_;
   MemoryPlan plan_;
-  std::shared_ptr<const void> library_;
+  std::vector<std::shared_ptr<const void>> libraries_;
   const graph::python::Source* source_;
   std::vector<Input> inputs_;
   std::vector<RunStep> steps_;

@@ -32,14 +32,14 @@ std::string kernel_symbol(const std::string& name, std::set<std::string>& taken)
 EmittedProgram emit(const LoopProgram& program, const Target& target) {
   EmittedProgram result;
   Prelude prelude;
-  std::string kernels;
   std::set<std::string> symbols;
   for (const SameKernels& same : same_kernels(program)) {
     const SameKernels::Member& first = same.members.front();
     KernelEmitter emitter(same, program, target, prelude,
                           kernel_symbol(first.kernel->name, symbols));
-    kernels += '\n';
-    const EmittedKernel made = emitter.emit(kernels);
+    std::string text;
+    const EmittedKernel made = emitter.emit(text);
+    result.functions.push_back({made.symbol, std::move(text), made.buffers.size()});
     for (const SameKernels::Member& member : same.members) {
       result.kernels.resize(std::max(result.kernels.size(), member.number + 1));
       EmittedKernel& kernel = result.kernels[member.number] = made;
@@ -49,8 +49,15 @@ EmittedProgram emit(const LoopProgram& program, const Target& target) {
       }
     }
   }
-  result.code = prelude.text() + kernels;
+  result.shared = prelude.text();
+  result.code = code_of(result.shared, result.functions);
   return result;
+}
+
+std::string code_of(const std::string& shared, const std::vector<EmittedFunction>& functions) {
+  std::string code = shared;
+  for (const EmittedFunction& function : functions) code += '\n' + function.text;
+  return code;
 }
 
 std::vector<std::string> split_units(std::string_view code, std::size_t count) {

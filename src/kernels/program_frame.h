@@ -45,6 +45,7 @@ class ProgramRun {
 
   void set_tensor(BufferId id, at::Tensor tensor);
   void allocate(BufferId id);
+  static void* sizes_of(const RunStep& step);
   int run_kernel(const RunStep& step);
   void run_call(const RunStep& step);
   c10::IValue operand(const Operand& operand);

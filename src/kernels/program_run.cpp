@@ -55,23 +55,33 @@ at::Tensor view_of(const at::Tensor& tensor, const TensorRef& ref) {
                                            tensor.storage_offset() + ref.offset);
 }
 
-struct KernelRange {
+// A kernel and its buffers. It is called for units; it counts in points.
+struct BoundKernel {
   KernelFunction function;
   void* const* buffers;
+  std::int64_t points;
+  std::int64_t unit;
+
+  int operator()(std::int64_t begin, std::int64_t end) const {
+    return function(buffers, begin * unit, std::min(end * unit, points));
+  }
+};
+
+struct KernelRange {
+  BoundKernel kernel;
   std::atomic<int> failed = 0;
 };
 
 void run_range(std::int64_t begin, std::int64_t end, void* context) {
   auto& range = *static_cast<KernelRange*>(context);
-  const int failed = range.function(range.buffers, begin, end);
+  const int failed = range.kernel(begin, end);
   if (failed != 0) range.failed.store(failed, std::memory_order_relaxed);
 }
 
 // Some kernels, cut into as many parts as there are threads. Small ones are not cut.
 struct KernelRun {
   struct Member {
-    KernelFunction function;
-    void* const* buffers;
+    BoundKernel kernel;
     std::int64_t units;
     bool is_cut;
   };
@@ -90,7 +100,7 @@ void run_part(std::int64_t begin, std::int64_t end, void* context) {
       if (!member.is_cut && !is_mine) continue;
       const std::int64_t from = member.is_cut ? member.units * part / run.parts : 0;
       const std::int64_t to = member.is_cut ? member.units * (part + 1) / run.parts : member.units;
-      if (from < to && member.function(member.buffers, from, to) != 0) {
+      if (from < to && member.kernel(from, to) != 0) {
         run.failed.store(k, std::memory_order_relaxed);
       }
     }
@@ -215,6 +225,11 @@ const Kernel* ProgramRun::run_step(std::size_t index) {
   return run_kernel(step) == 0 ? nullptr : step.kernel;
 }
 
+// Kernels only read them.
+void* ProgramRun::sizes_of(const RunStep& step) {
+  return const_cast<std::int64_t*>(step.sizes.data());
+}
+
 int ProgramRun::run_kernel(const RunStep& step) {
   if (step.function == nullptr) {
     return interpret(*step.kernel, compiled_.program_, frame_.pointers) == nullptr ? 0 : 1;
@@ -222,10 +237,11 @@ int ProgramRun::run_kernel(const RunStep& step) {
   for (std::size_t i = 0; i < step.arguments.size(); ++i) {
     frame_.arguments[i] = frame_.pointers[step.arguments[i]];
   }
+  if (!step.sizes.empty()) frame_.arguments[step.arguments.size()] = sizes_of(step);
   if (step.grain == 0 || step.units <= step.grain) {
-    return step.function(frame_.arguments.data(), 0, step.units);
+    return step.function(frame_.arguments.data(), 0, step.points);
   }
-  KernelRange range{step.function, frame_.arguments.data()};
+  KernelRange range{{step.function, frame_.arguments.data(), step.points, step.unit}};
   const AOTITorchError error = torch_parallel_for(0, step.units, step.grain, &run_range, &range);
   internal_check(error == AOTI_TORCH_SUCCESS, "a kernel does not throw");
   return range.failed.load();
@@ -238,8 +254,9 @@ const Kernel* ProgramRun::run_together(std::span<const RunStep> steps) {
   void** next = frame_.arguments.data();
   for (const RunStep& step : steps) {
     const bool is_cut = step.grain > 0 && step.units > step.grain;
-    run.members.push_back({step.function, next, step.units, is_cut});
+    run.members.push_back({{step.function, next, step.points, step.unit}, step.units, is_cut});
     for (BufferId id : step.arguments) *next++ = frame_.pointers[id];
+    if (!step.sizes.empty()) *next++ = sizes_of(step);
   }
   const AOTITorchError error = torch_parallel_for(0, run.parts, 1, &run_part, &run);
   internal_check(error == AOTI_TORCH_SUCCESS, "a kernel does not throw");

@@ -60,10 +60,10 @@ int run_kernel(const LoadedLibrary& library, const EmittedKernel& kernel,
   std::vector<void*> arguments;
   for (const BufferId buffer : kernel.buffers) arguments.push_back(buffers[buffer]);
   auto function = reinterpret_cast<KernelFunction>(library.symbol(kernel.symbol));
-  if (cuts == nullptr) return function(arguments.data(), 0, kernel.work_units);
-  for (std::int64_t at = 0; at < kernel.work_units;) {
-    const std::int64_t next = std::min<std::int64_t>(
-        kernel.work_units, at + 1 + static_cast<std::int64_t>((*cuts)() % 9));
+  if (cuts == nullptr) return function(arguments.data(), 0, kernel.points);
+  for (std::int64_t at = 0; at < kernel.points;) {
+    const auto units = static_cast<std::int64_t>(1 + (*cuts)() % 9);
+    const std::int64_t next = std::min<std::int64_t>(kernel.points, at + units * kernel.unit);
     if (const int failed = function(arguments.data(), at, next)) return failed;
     at = next;
   }

@@ -138,7 +138,7 @@ void check_function(const MathCase& math, ScalarType dtype) {
     auto function =
         reinterpret_cast<int (*)(void* const*, long, long)>(library->symbol(kernel.symbol));
     const std::array<void*, 2> buffers = {x.data(), results[k].data()};
-    ASSERT_EQ(function(buffers.data(), 0, kernel.work_units), 0);
+    ASSERT_EQ(function(buffers.data(), 0, kernel.points), 0);
   }
   double worst = 0;
   Number worst_at = 0;

@@ -22,11 +22,16 @@ EmittedKernel KernelEmitter::emit(std::string& code) {
   for (const BufferId buffer : analysis_.buffers) {
     if (!is_scratch(buffer)) result.buffers.push_back(buffer);
   }
-  result.work_units =
-      analysis_.tile_variable >= 0 ? 1 : (columns() + column_block() - 1) / column_block();
+  if (kernel_.outer.size() == 1 && analysis_.tile_variable < 0) {
+    result.points = columns();
+    result.unit = column_block();
+  } else {
+    result.points =
+        analysis_.tile_variable >= 0 ? 1 : (columns() + column_block() - 1) / column_block();
+  }
   for (std::size_t k = 0; k + 1 < kernel_.outer.size(); ++k) {
     const bool is_tiled = static_cast<int>(k) == analysis_.tile_variable;
-    result.work_units *=
+    result.points *=
         is_tiled ? (kernel_.outer[k] + analysis_.lanes - 1) / analysis_.lanes : kernel_.outer[k];
   }
 
@@ -79,13 +84,7 @@ void KernelEmitter::emit_rows() {
   const bool is_exact = columns() % block == 0;
   if (outer == 1) {
     emit_row_level();
-    line("const long first = begin" + per_block + ";");
-    line("const long last = " +
-         (is_exact ? "end" + per_block
-                   : "end" + per_block + " < " + number(columns()) + " ? end" + per_block + " : " +
-                         number(columns())) +
-         ";");
-    return emit_columns("first", "last");
+    return emit_columns("begin", "end");
   }
   const std::int64_t blocks = std::max<std::int64_t>(1, (columns() + block - 1) / block);
   open("for (long unit = begin; unit < end;) {");
@@ -218,7 +217,12 @@ void KernelEmitter::emit_columns(const std::string& first, const std::string& la
   }
   if (rest % lanes != 0) {
     open("if (" + i + " < " + last + ") {");
-    emit_point({lanes, 1, number(rest % lanes), variable});
+    if (kernel_.outer.size() == 1) {
+      line("const long left = " + last + " - " + i + ";");
+      emit_point({lanes, 1, "left", variable});
+    } else {
+      emit_point({lanes, 1, number(rest % lanes), variable});
+    }
     close();
   }
 }
