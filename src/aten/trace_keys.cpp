@@ -3,6 +3,7 @@
 #include <ATen/Context.h>
 #include <ATen/core/enum_tag.h>
 
+#include <algorithm>
 #include <mutex>
 #include <string>
 
@@ -62,7 +63,8 @@ void record_below(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack
 }
 
 // oneDNN's recurrent kernels ask below autograd whether a gradient is needed, and keep what
-// backward reads in an opaque workspace. Without oneDNN the layer is ordinary operators.
+// backward reads in an opaque workspace. Without oneDNN the layer is ordinary operators. Where no
+// gradient is needed it stays: a call of its kernel is faster than the operators of every step.
 class WithoutMkldnn {
  public:
   WithoutMkldnn() {
@@ -162,6 +164,17 @@ bool is_recurrent(const c10::OperatorHandle& op) {
          name == "aten::rnn_relu";
 }
 
+bool requires_gradient(const c10::OperatorHandle& op, const Stack& stack) {
+  if (!c10::GradMode::is_enabled()) return false;
+  const auto count = static_cast<std::ptrdiff_t>(op.schema().arguments().size());
+  return std::any_of(stack.end() - count, stack.end(), [](const c10::IValue& argument) {
+    if (argument.isTensor()) return argument.toTensor().requires_grad();
+    if (!argument.isTensorList()) return false;
+    const auto list = argument.toTensorVector();
+    return std::ranges::any_of(list, [](const at::Tensor& item) { return item.requires_grad(); });
+  });
+}
+
 void see_above(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) {
   const c10::DispatchKeySet rest = below(keys, kAboveAutograd);
   if (call_listener != nullptr) {
@@ -177,7 +190,7 @@ void see_above(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* s
       rewrite_in_place(op, *stack)) {
     return;
   }
-  if (is_recurrent(op)) {
+  if (is_recurrent(op) && requires_gradient(op, *stack)) {
     const WithoutMkldnn guard;
     op.redispatchBoxed(rest, stack);
     return;

@@ -24,6 +24,9 @@ struct Decomposition {
   /// Not for integers and bools, for which the operator has no kernel (or one that raises): it must
   /// be called, to say so.
   bool is_of_floats = false;
+  /// Its result has the strides of the first tensor: only if that one's elements lie side by side,
+  /// since no operator that it may become leaves gaps.
+  bool is_of_dense = false;
 };
 
 /// Every decomposition, sorted by name; `assay` lists it.

@@ -61,6 +61,9 @@ struct InputsShareChangedMemory {};
 // A value of the program as functionalization left it: up to date and plain.
 Tensor plain_value(const Tensor& tensor) {
   if (!functionalization::isFunctionalTensor(tensor)) return tensor;
+  // Views are made again here. Above this key a view of another dtype would be a copy of the tensor
+  // that the recorder saw.
+  const at::AutoDispatchBelowADInplaceOrView below;
   functionalization::sync(tensor);
   return functionalization::from_functional_tensor(tensor);
 }

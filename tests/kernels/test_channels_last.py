@@ -96,3 +96,13 @@ def test_a_single_convolution_keeps_its_order(capfd: pytest.CaptureFixture[str])
     model = nn.Conv2d(8, 16, 3).requires_grad_(False)
     steps = steps_of(capfd, lambda x: model(x).relu(), [torch.randn(2, 8, 32, 32)])
     assert not any("clone" in step for step in steps)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact", "bilinear"])
+def test_strides_of_one_pixel(mode: str) -> None:
+    def make() -> list[Tensor]:
+        image = torch.randn(2, 3, 6, 5).contiguous(memory_format=torch.channels_last)
+        return [image.requires_grad_()]
+
+    text = Program(lambda x: F.interpolate(x, size=(1, 1), mode=mode), make).difference()
+    assert not text, text

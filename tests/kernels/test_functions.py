@@ -16,6 +16,23 @@ def test_inverse_hyperbolic_functions_of_large_numbers() -> None:
         assert not text, text
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("approximate", ["none", "tanh"])
+def test_gelu_of_infinities(dtype: torch.dtype, approximate: str) -> None:
+    """Eager's is NaN where oneDNN computes it."""
+
+    def program(x: Tensor) -> tuple[Tensor, ...]:
+        tensors = (x, x[:1], x[::2], x.view(7, 4).t())
+        return tuple(torch.nn.functional.gelu(one, approximate=approximate) for one in tensors)
+
+    def make() -> list[Tensor]:
+        inf = float("inf")
+        return [torch.tensor([inf, -inf, float("nan"), 0.5] * 7, dtype=dtype).requires_grad_()]
+
+    text = Program(program, make).difference()
+    assert not text, text
+
+
 def test_a_power_of_two_beside_a_power_of_e() -> None:
     def program(x: Tensor) -> tuple[Tensor, ...]:
         return x.exp(), x.exp2(), x.log(), x.log2(), x.exp().log2()

@@ -1,4 +1,4 @@
-"""Public bugs of PyTorch's own kernel compiler are absent here (kernels/public_bugs.py)."""
+"""Public bugs of PyTorch's own kernel compiler are absent here (kernels/public_bugs*.py)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import pytest
 import torch
 import torch.utils._pytree as pytree
 
+import kernels.public_bugs_memory  # noqa: F401  (adds to BUGS)
 from kernels.against_eager import Program
 from kernels.public_bugs import BUGS
 

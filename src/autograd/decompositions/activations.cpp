@@ -1,4 +1,6 @@
 // Activation functions.
+#include <ATen/Context.h>
+#include <ATen/Version.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/_prelu_kernel_ops.h>
 #include <ATen/ops/celu_ops.h>
@@ -35,6 +37,15 @@ namespace ops = at::_ops;
 using at::Scalar;
 using at::Tensor;
 
+// Whether ATen asks oneDNN for it.
+bool is_gelu_of_onednn(const Tensor& self) {
+  const bool has_kernel =
+      self.scalar_type() == at::kFloat ||
+      (self.scalar_type() == at::kBFloat16 && at::get_cpu_capability() == "AVX512");
+  return has_kernel && at::globalContext().userEnabledMkldnn() && self.is_contiguous() &&
+         self.numel() > 1;
+}
+
 Tensor gelu(const Tensor& self, std::string_view approximate) {
   const Tensor x = widen(self);
   Tensor gate;
@@ -43,6 +54,8 @@ Tensor gelu(const Tensor& self, std::string_view approximate) {
     gate = ((x + x * x * x * 0.044715) * beta).tanh();
   } else {
     gate = (x * (1 / std::numbers::sqrt2)).erf();
+    // Whose result for infinity is NaN.
+    if (is_gelu_of_onednn(self)) gate = gate + (x - x);
   }
   return (x * 0.5 * (gate + 1)).to(self.scalar_type());
 }
@@ -142,7 +155,7 @@ DecompositionTable activation_decompositions() {
       row<ops::_prelu_kernel>("_to_copy, gt, mul, where", prelu),
       row<ops::celu>("_to_copy, expm1, gt, mul, where", celu),
       row<ops::elu>("_to_copy, expm1, gt, mul, where", elu),
-      row<ops::gelu>("_to_copy, add, erf, mul, tanh", gelu),
+      row<ops::gelu>("_to_copy, add, erf, mul, sub, tanh", gelu),
       row<ops::glu>("_to_copy, mul, sigmoid, slice", glu),
       row<ops::hardshrink>("_to_copy, full, ge, le, logical_and, where", hardshrink),
       row<ops::hardsigmoid>("_to_copy, add, clamp, div", hardsigmoid),

@@ -126,11 +126,11 @@ DecompositionTable creation_decompositions() {
   static const auto table = std::to_array<Decomposition>({
       row<ops::arange>("arange", arange),
       row<ops::arange_start>("arange", arange_start),
-      row<ops::copy>("_to_copy, clone, expand, permute", copy),
+      row_of_dense<ops::copy>("_to_copy, clone, expand, permute", copy),
       row<ops::eye>("_to_copy, arange, eq, unsqueeze", eye),
       row<ops::eye_m>("_to_copy, arange, eq, unsqueeze", eye_m),
-      row<ops::fill_Scalar>("full, permute", fill_scalar),
-      row<ops::fill_Tensor>("clone, expand, permute", fill_tensor),
+      row_of_dense<ops::fill_Scalar>("full, permute", fill_scalar),
+      row_of_dense<ops::fill_Tensor>("clone, expand, permute", fill_tensor),
       row<ops::full_like>("full, permute", full_like),
       row<ops::new_full>("full", new_full),
       row<ops::new_ones>("full", new_filled<1>),
@@ -138,7 +138,7 @@ DecompositionTable creation_decompositions() {
       row<ops::ones>("full", filled<1>),
       row<ops::ones_like>("full, permute", filled_like<1>),
       row<ops::scalar_tensor>("full", scalar_tensor),
-      row<ops::zero>("full, permute", zero),
+      row_of_dense<ops::zero>("full, permute", zero),
       row<ops::zeros>("full", filled<0>),
       row<ops::zeros_like>("full, permute", filled_like<0>),
   });

@@ -76,6 +76,7 @@ const Decomposition* find_decomposition(const c10::OperatorName& name) {
 }
 
 bool can_decompose(const Decomposition& row, std::span<const c10::IValue> arguments) {
+  if (row.is_of_dense && !arguments.front().toTensor().is_non_overlapping_and_dense()) return false;
   if (row.is_of_floats) {
     const auto first = std::ranges::find_if(arguments, &c10::IValue::isTensor);
     if (first != arguments.end() && first->toTensor().defined() &&

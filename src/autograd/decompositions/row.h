@@ -73,4 +73,13 @@ Decomposition row_of_floats(std::string_view into,
   return made;
 }
 
+/// A row whose result has the strides of its first argument.
+template <typename Op>
+Decomposition row_of_dense(std::string_view into,
+                           typename Concrete<typename Op::schema>::type* function) {
+  Decomposition made = row<Op>(into, function);
+  made.is_of_dense = true;
+  return made;
+}
+
 }  // namespace assay::autograd

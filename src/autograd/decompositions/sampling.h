@@ -9,6 +9,8 @@
 #include <optional>
 #include <vector>
 
+#include "autograd/decompositions/support.h"
+
 namespace assay::autograd {
 
 /// Reads the last `dims` dimensions of `self` at the indices that `indices_of(i, size)` gives for
@@ -23,7 +25,11 @@ at::Tensor sample(const at::Tensor& self, std::int64_t dims, const IndicesOf& in
     shape[static_cast<std::size_t>(i)] = -1;
     indices.push_back(indices_of(i, self.size(self.dim() - dims + i)).view(shape));
   }
-  return at::index(self, indices).contiguous(self.suggest_memory_format());
+  const at::MemoryFormat format = self.suggest_memory_format();
+  const at::Tensor result = at::index(self, indices).contiguous(format);
+  // Strides of single elements may be anything for `contiguous`.
+  return result.strides() == at::IntArrayRef(strides_like(result, format)) ? result
+                                                                           : result.clone(format);
 }
 
 }  // namespace assay::autograd
