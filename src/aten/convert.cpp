@@ -110,6 +110,11 @@ std::optional<IValue> make_list(const c10::Type& element, const std::vector<IVal
       return typed_list<at::Scalar>(items, [](const IValue& item) { return item.toScalar(); });
     case TypeKind::OptionalType: {
       const auto& inner = *element.expectRef<c10::OptionalType>().getElementType();
+      if (inner.kind() == TypeKind::NumberType) {  // what the fused operators of oneDNN take
+        return typed_list<std::optional<at::Scalar>>(items, [](const IValue& item) {
+          return item.isNone() ? std::optional<at::Scalar>() : std::optional(item.toScalar());
+        });
+      }
       if (inner.kind() != TypeKind::TensorType) return std::nullopt;
       return typed_list<std::optional<at::Tensor>>(items, [](const IValue& item) {
         return item.isNone() ? std::optional<at::Tensor>() : std::optional(item.toTensor());

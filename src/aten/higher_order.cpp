@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "assay/error.h"
+#include "aten/auto_functionalized.h"
 #include "aten/plan.h"
 
 namespace assay::aten {
@@ -280,6 +281,41 @@ Value run_while_loop(const Arguments& arguments, const RunPlan& plan) {
   return Value::sequence(Value::Kind::tuple, std::move(carried));
 }
 
+// scan(body, initial, scanned, additional): the body gives the next carried values, then one slice
+// of each result.
+Value run_scan(const Arguments& arguments, const RunPlan& plan) {
+  if (arguments.positional.size() < 3) throw UserError("scan takes a subgraph and values");
+  const GraphRunner& body = runner_of(arguments.positional[0], plan);
+  std::vector<Value> carried = operands(arguments, 1);
+  const std::vector<Value> scanned = operands(arguments, 2);
+  const std::vector<Value> additional = operands(arguments, 3);
+  std::vector<std::vector<at::Tensor>> columns;
+  std::int64_t count = 0;
+  for (const Value& value : scanned) {
+    if (!value.is_tensor() || value.leaf.toTensor().dim() == 0) {
+      throw UserError("scan takes tensors with at least one dimension");
+    }
+    count = value.leaf.toTensor().size(0);
+  }
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::vector<Value> inputs = carried;
+    for (const Value& value : scanned) {
+      inputs.emplace_back(c10::IValue(value.leaf.toTensor().select(0, i)));
+    }
+    inputs.insert(inputs.end(), additional.begin(), additional.end());
+    const std::vector<Value> results = unpack(body.run(std::move(inputs)));
+    if (results.size() < carried.size()) throw UserError("the body of scan returns too little");
+    const auto split = results.begin() + static_cast<std::ptrdiff_t>(carried.size());
+    carried.assign(results.begin(), split);
+    columns.resize(static_cast<std::size_t>(results.end() - split));
+    for (std::size_t j = 0; j < columns.size(); ++j) {
+      columns[j].push_back(split[static_cast<std::ptrdiff_t>(j)].leaf.toTensor());
+    }
+  }
+  for (const auto& column : columns) carried.emplace_back(c10::IValue(at::stack(column)));
+  return Value::sequence(Value::Kind::tuple, std::move(carried));
+}
+
 struct HigherOrder {
   std::string_view name;
   Value (*run)(const Arguments&, const RunPlan&);
@@ -287,6 +323,8 @@ struct HigherOrder {
 };
 
 constexpr std::array kHigherOrder = {
+    HigherOrder{"auto_functionalized", run_auto_functionalized, true},
+    HigherOrder{"auto_functionalized_v2", run_auto_functionalized_v2, true},
     HigherOrder{"autograd_function_apply", run_autograd_function, true},
     HigherOrder{"checkpoint", run_wrapped, true},
     HigherOrder{"cond", run_cond},
@@ -297,6 +335,7 @@ constexpr std::array kHigherOrder = {
     HigherOrder{"out_dtype", run_out_dtype},
     HigherOrder{"run_and_save_rng_state", run_and_save_state, true},
     HigherOrder{"run_with_rng_state", run_with_state, true},
+    HigherOrder{"scan", run_scan},
     HigherOrder{"strict_mode", run_with_hints},
     HigherOrder{"tag_activation_checkpoint", run_wrapped, true},
     HigherOrder{"while_loop", run_while_loop},

@@ -105,11 +105,13 @@ class ForwardReader {
     return std::ranges::find(*comments_.tangents, parameter) != comments_.tangents->end();
   }
 
-  // `"f32[2, 3]"`, and f32[2, 3] as PyTorch 2.0 logs it.
+  // `"f32[2, 3]"`, and f32[2, 3] or Sym(s0) as PyTorch 2.0 logs them.
   std::optional<ValueMeta> annotated(const Expression* annotation) const {
     if (annotation == nullptr) return std::nullopt;
     if (annotation->kind == Kind::string) return parse_annotation(annotation->value);
-    if (annotation->kind != Kind::subscript) return std::nullopt;
+    const bool is_symbol =
+        annotation->kind == Kind::call && python::dotted_name(*annotation->children[0]) == "Sym";
+    if (annotation->kind != Kind::subscript && !is_symbol) return std::nullopt;
     return parse_annotation(std::string_view(source_.text)
                                 .substr(annotation->offset, annotation->end - annotation->offset));
   }

@@ -145,6 +145,9 @@ class ModuleReader {
                                 "give each subgraph a class of its own");
           }
           found->value = std::shared_ptr<const Graph>(read_class(*known->second));
+        } else if (module->constructor == "GraphModule") {
+          // Only the name of the subgraph's type was printed.
+          found->value = MissingSubgraph{"GraphModule()"};
         }
       }
       if (graph.attribute(found->name) != nullptr) {

@@ -511,7 +511,16 @@ class ExpressionParser {
       ++next_;
     }
     if (depth > 0) fail("expected '>'");
-    if (at("(") && token(1).is(")")) next_ += 2;
+    // `()`, or the names of the subgraphs inside: `( (true_graph_0): <lambda>() )`.
+    if (at("(")) {
+      int open = 0;
+      do {
+        if (at(TokenKind::end)) fail("expected ')'");
+        if (at("(")) ++open;
+        if (at(")")) --open;
+        ++next_;
+      } while (open > 0);
+    }
     Expression& made = make(Kind::missing, begin);
     made.text = std::string_view(source_.text).substr(begin, previous_end() - begin);
     return finish(made);

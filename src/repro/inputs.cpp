@@ -256,6 +256,7 @@ void seed_generator(std::uint64_t seed) {
 }
 
 Inputs load_inputs(const ReproFile& file, const InputOptions& options) {
+  if (file.undescribed_input) throw *file.undescribed_input;
   seed_generator(options.seed);
   return InputLoader(file, options).load();
 }

@@ -18,6 +18,7 @@
 #include "repro/cpu_devices.h"
 #include "repro/header.h"
 #include "repro/input_syntax.h"
+#include "repro/log_prefixes.h"
 #include "repro/old_operators.h"
 #include "repro/programs.h"
 #include "repro/symbol_values.h"
@@ -273,7 +274,8 @@ class FileReader {
       if (auto input = annotated(*placeholder)) {
         made.push_back(std::move(*input));
       } else if (placeholder->args().empty()) {
-        throw undescribed(*placeholder);
+        if (!file_.undescribed_input) file_.undescribed_input = undescribed(*placeholder);
+        made.push_back({UnsupportedInput{placeholder->name()}, {}});
       }
     }
     return made;
@@ -355,6 +357,7 @@ const char* to_string(Stage stage) {
 }
 
 ReproFile parse_repro_file(std::string text, const std::string& name) {
+  strip_log_prefixes(text);
   auto source = std::make_unique<Source>(Source{name, std::move(text)});
   Recovered recovered = parse_what_can_be_read(*source);
   std::vector<Module> programs = split_programs(recovered.module, *source);

@@ -17,6 +17,7 @@
 #include <variant>
 #include <vector>
 
+#include "assay/error.h"
 #include "graph/graph.h"
 #include "graph/python_lexer.h"
 #include "graph/size_expr.h"
@@ -105,6 +106,8 @@ struct ReproFile {
   /// Contents of storages that the file itself holds (repro/bundle.h), by their hash.
   std::map<std::string, std::string, std::less<>> inlined_storages = {};
   std::vector<RepeatsFixup> repeats_fixups = {};
+  /// Set if the file says nothing of an input: it can be shown, and `load_inputs` throws this.
+  std::optional<UserError> undescribed_input = {};
   /// What a user should know about how the file was read, one sentence each.
   std::vector<std::string> notes = {};
 };

@@ -92,7 +92,10 @@ TEST(ReproFile, CodeAroundTheGraphIsNotRun) {
 
 TEST(ReproFile, WhatIsWrongWithTheInputsIsSaid) {
   const std::string head = kGraph + "def load_args(reader):\n";
-  EXPECT_NE(refusal(kGraph).find("the file does not describe the input 'x'"), std::string::npos);
+  const auto undescribed = parse_repro_file(kGraph, "f.py").undescribed_input;
+  ASSERT_TRUE(undescribed.has_value());
+  EXPECT_NE(undescribed->detail().message.find("the file does not describe the input 'x'"),
+            std::string::npos);
   EXPECT_NE(refusal(head + "    pass\n").find("takes 1 inputs, the file gives 0"),
             std::string::npos);
   EXPECT_NE(refusal(head + "    os.system('x')\n").find("unknown reader method 'os.system'"),

@@ -96,6 +96,24 @@ FILES: dict[str, tuple[Any, list[str]]] = {
         ),
         [],
     ),
+    "log_lines": ((t(2, 2, 2),), []),
+    "new_log_lines": ((t(1, 1, 1, dtype=torch.bool),), ["the device 'hpu:0'" + ON_CPU]),
+    "auto_functionalized": (
+        (t(21, 43), t(21, 2, 43), t(-1, 2, 3), t(-10, -20), t(1, 2, 3), t(10, 20)),
+        [],
+    ),
+    "scan": (
+        (torch.tensor(6.0), t(4, 7, 7)),
+        ["the device 'cuda:0'" + ON_CPU],
+    ),
+    "fused": (
+        (
+            torch.tensor([[2.0, -1.0], [-1.0, 13.0]]),
+            torch.tensor([[2.0, -0.5], [-0.5, 13.0]]),
+            t(3, 3),
+        ),
+        ["the device 'cuda:0'" + ON_CPU],
+    ),
     "repeats": ((t(0, 0, 0, 1, 1, dtype=torch.int64),), []),
 }
 
@@ -185,9 +203,17 @@ REFUSED: dict[str, str] = {
         "the module 'norm', a LlamaRMSNorm, needs a Python process|--stack torch runs the file"
     ),
     "lost_subgraph": "the body of the subgraph 'true_graph_0' is not in the file",
+    "undescribed": "the file does not describe the input 'l_x_'",
+    "lost_graph_module": "the body of the subgraph 'true_graph_0' is not in the file",
     "collective": "torch.ops._c10d_functional.all_reduce.default communicates between processes",
     "readable_modules": "the file does not say what the attribute 'layer' is",
 }
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_is_shown_nevertheless(name: str) -> None:
+    shown = run_assay("show", WILD / f"{name}.py")
+    assert shown.code == 0, shown.err
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -240,3 +266,25 @@ def test_truncated_anywhere(path: Path) -> None:
                 _C.parse_repro(text, "cut.py")
             except assay.UserError as error:
                 assert str(error)
+
+
+def test_a_class_named_graph_module_is_a_subgraph_with_a_body() -> None:
+    graph = assay.parse("""
+class GraphModule(torch.nn.Module):
+    def forward(self, x):
+        sin = torch.sin(x)
+        return (sin,)
+
+class Repro(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = GraphModule()
+
+    def forward(self, x):
+        body = self.body
+        call = torch.ops.higher_order.invoke_subgraph(body, 'body', x)
+        getitem = call[0]
+        return (getitem,)
+""")
+    x = torch.ones(2)
+    assert torch.equal(graph(x)[0], torch.sin(x))

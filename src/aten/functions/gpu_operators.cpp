@@ -51,6 +51,10 @@ constexpr std::array kGpuFunctions = std::to_array<TorchFunction>({
     {"torch.ops.npu.npu_dtype_cast.default", "self, dtype, input_dtype=None", cast_dtype},
     {"torch.ops.npu._npu_dtype_cast.default", "self, dtype, input_dtype=None", cast_dtype},
     {"torch.cuda.synchronize", "device=None", do_nothing_on_cpu},
+    {"torch._C._cuda_exchangeDevice", "device", do_nothing_on_cpu},
+    {"torch._C._cuda_maybeExchangeDevice", "device", do_nothing_on_cpu},
+    {"torch.cuda._exchange_device", "device", do_nothing_on_cpu},
+    {"torch.cuda._maybe_exchange_device", "device", do_nothing_on_cpu},
 });
 
 constexpr std::array kGpuMethods = std::to_array<TorchFunction>({

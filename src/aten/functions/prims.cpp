@@ -149,6 +149,15 @@ constexpr std::array kPrimFunctions = std::to_array<TorchFunction>({
      [](const BoundArguments& arguments) {
        return run("aten::permute", {arguments["a"], arguments["permutation"]});
      }},
+    {"torch.ops.prims.rev.default", "a, dims",
+     [](const BoundArguments& arguments) {
+       return run("aten::flip", {arguments["a"], arguments["dims"]});
+     }},
+    // Orders calls with effects, which a list of steps does already.
+    {"torch.ops.prims._make_token.default", "",
+     [](const BoundArguments&) { return run("aten::empty", {std::vector<std::int64_t>{0}}); }},
+    {"torch.ops.prims._sink_tokens.default", "tokens",
+     [](const BoundArguments&) { return Value(); }},
     {"torch.ops.prims.cat.default", "tensors, dim",
      [](const BoundArguments& arguments) {
        return run("aten::cat", {arguments["tensors"], arguments["dim"]});

@@ -1,4 +1,4 @@
-// Inductor's random prims. Run eagerly by stock PyTorch they ignore the seed and draw from the
+// Random prims. Inductor's, run eagerly by stock PyTorch they ignore the seed and draw from the
 // global generator, and they draw twice: a prim first calls its shape function, which for these is
 // the function itself. Equal numbers need the same two draws.
 #include <array>
@@ -47,6 +47,16 @@ Value inductor_randint(const BoundArguments& arguments) {
   return run("aten::randint", {low, high, arguments["size"]}, {{"device", device}});
 }
 
+// Not one of Inductor's: it draws once, and its shape function draws nothing.
+Value normal(const BoundArguments& arguments) {
+  const at::Tensor result =
+      run_tensor("aten::empty", {arguments["shape"]},
+                 {{"dtype", arguments["dtype"]}, {"device", arguments["device"]}});
+  run("aten::normal_", {result, arguments["mean"], arguments["std"]},
+      {{"generator", arguments["generator"]}});
+  return Operand(result.requires_grad_(arguments.truth("requires_grad"))).value;
+}
+
 constexpr std::array kRandomPrimFunctions = std::to_array<TorchFunction>({
     {"torch.ops.prims.inductor_seed.default", "device", inductor_seed},
     {"torch.ops.prims.inductor_seeds.default", "count, device", inductor_seeds},
@@ -54,6 +64,8 @@ constexpr std::array kRandomPrimFunctions = std::to_array<TorchFunction>({
     {"torch.ops.prims.inductor_random.default", "size, seed, mode, *, align_dtype=None",
      inductor_random},
     {"torch.ops.prims.inductor_randint.default", "low, high, size, seed", inductor_randint},
+    {"torch.ops.prims.normal.default",
+     "shape, *, mean, std, dtype, device, requires_grad, generator=None", normal},
 });
 
 }  // namespace
