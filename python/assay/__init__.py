@@ -30,6 +30,7 @@ from assay._explain import ExplainOutput, ExplainWithBackend, explain
 from assay._graph import Graph
 from assay._profiler import CompileProfiler
 from assay._replay import replay
+from assay._stance import set_stance
 from assay._watch import watch
 from assay.errors import *  # noqa: F403  (its __all__ is the list of exceptions)
 
@@ -65,6 +66,7 @@ __all__ = [
     "replay",
     "reset",
     "set_logs",
+    "set_stance",
     "watch",
 ]
 __all__ += errors.__all__

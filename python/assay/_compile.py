@@ -7,7 +7,7 @@ import functools
 import inspect
 import os
 import sysconfig
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +64,8 @@ class CompiledModule(torch.nn.Module):
         return type(self)._compiled_call(*args, **kwargs)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return compile, (self._orig_mod,)
+        settings = type(self)._compiled_call._assay_settings
+        return functools.partial(compile, **settings), (self._orig_mod,)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> torch.nn.Module:
         import copy
@@ -101,6 +102,7 @@ def compile(
     mode: str | None = None,
     options: dict[str, Any] | None = None,
     disable: bool = False,
+    recompile_limit: int | None = None,
 ) -> Any:
     """Compile a function or a module; the signature is that of ``torch.compile``.
 
@@ -112,6 +114,7 @@ def compile(
     ...     return torch.relu(x) + 1
 
     ``dynamic`` and ``mode`` are accepted; every new size is compiled for itself.
+    ``recompile_limit`` takes the place of ``assay.config.cache_size_limit`` for this function.
     """
     settings = {
         "backend": backend,
@@ -120,6 +123,7 @@ def compile(
         "mode": mode,
         "options": options,
         "disable": disable,
+        "recompile_limit": recompile_limit,
     }
     if model is None:
         return functools.partial(compile, **settings)
@@ -131,7 +135,9 @@ def compile(
     chosen = backend if observer is None else observer.backend
     if chosen is None:
         chosen = default_backend()
-    limit = None if observer is None else observer.cache_limit
+    limit = recompile_limit
+    if observer is not None and limit is None:
+        limit = observer.cache_limit
 
     def capture(function: Callable[..., Any]) -> Any:
         captured = _C.capture_function(function, chosen, options or {}, fullgraph, limit)
@@ -162,25 +168,32 @@ def compile(
     return compiled
 
 
-def disable(function: Any = None, recursive: bool = True) -> Any:
-    """Run a function eagerly wherever it is called, and with ``recursive`` all that it calls."""
-    if function is None:
-        return functools.partial(disable, recursive=recursive)
-    if isinstance(function, torch.nn.Module):
-        function.forward = disable(function.forward, recursive)
-        return function
+def disable(
+    fn: Any = None, recursive: bool = True, *, reason: str | None = None, wrapping: bool = True
+) -> Any:
+    """Run a function eagerly wherever it is called, and with ``recursive`` all that it calls.
 
-    @functools.wraps(function)
+    ``reason`` is shown where the call breaks a graph. With ``wrapping=False`` the result does not
+    take the function's name and documentation.
+    """
+    if fn is None:
+        return functools.partial(disable, recursive=recursive, reason=reason, wrapping=wrapping)
+    if isinstance(fn, torch.nn.Module):
+        fn.forward = disable(fn.forward, recursive, reason=reason)
+        return fn
+
     def run_eagerly(*args: Any, **kwargs: Any) -> Any:
         if recursive:
-            return _C.capture_run_eagerly(function, *args, **kwargs)
-        return function(*args, **kwargs)
+            return _C.capture_run_eagerly(fn, *args, **kwargs)
+        return fn(*args, **kwargs)
 
-    run_eagerly._assay_disable = True  # type: ignore[attr-defined]
+    if wrapping:
+        run_eagerly = functools.wraps(fn)(run_eagerly)
+    run_eagerly._assay_disable = reason or True  # type: ignore[attr-defined]
     return run_eagerly
 
 
-def graph_break() -> None:
+def graph_break(msg: str = "") -> None:
     """End the graph that is being captured here."""
 
 
@@ -210,5 +223,13 @@ def allow_in_graph(fn: Any) -> Any:
     return fn
 
 
-def mark_dynamic(tensor: torch.Tensor, index: Any, **bounds: Any) -> None:
+def mark_dynamic(
+    t: torch.Tensor,
+    index: int | Sequence[int],
+    *,
+    hint_override: int | None = None,
+    min: int | None = None,
+    max: int | None = None,
+    specialize_on: Sequence[Any] | None = None,
+) -> None:
     """Accepted, as in PyTorch; every new size is compiled for itself."""

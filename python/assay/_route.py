@@ -41,9 +41,18 @@ def compile(
     backend: Any = None,
     mode: str | None = None,
     options: dict[str, Any] | None = None,
+    name: str | None = None,
     disable: bool = False,
+    recompile_limit: int | None = None,
+    isolate_recompiles: bool = False,
+    shapes_spec: Any = None,
 ) -> Any:
-    """``torch.compile``, by Assay."""
+    """``torch.compile``, by Assay. Segments of a function are its own in any case, and sizes are
+    compiled as they come."""
+    if backend is None:
+        backend = _default_backend
+    if isinstance(backend, str) and backend not in assay.list_backends():
+        backend = _registered_with_dynamo(backend)
     if backend in (None, "inductor"):
         options = None  # they are Inductor's
     return assay.compile(
@@ -54,7 +63,49 @@ def compile(
         mode=mode,
         options=options,
         disable=disable,
+        recompile_limit=recompile_limit,
     )
+
+
+def register_backend(compiler_fn: Any = None, name: str | None = None, tags: Any = ()) -> Any:
+    """A script's backends become Assay's; stock's own, which it registers late, stay stock's."""
+    if compiler_fn is None:
+        return functools.partial(register_backend, name=name, tags=tags)
+    if getattr(compiler_fn, "__module__", "").startswith("torch."):
+        from torch._dynamo.backends import registry
+
+        return registry.register_backend(compiler_fn, name, tags)
+    return assay.register_backend(compiler_fn, name, tags)
+
+
+def _registered_with_dynamo(name: str) -> Any:
+    # torch._dynamo.backends.registry.register_backend: a function of (graph module, inputs).
+    from torch._dynamo.backends import registry
+
+    return registry.lookup_backend(name) if name in registry.list_backends(()) else name
+
+
+_default_backend: Any = None
+
+
+def set_default_backend(backend: Any) -> None:
+    """``torch.compiler.set_default_backend``."""
+    global _default_backend
+    _default_backend = backend
+
+
+def get_default_backend() -> Any:
+    """``torch.compiler.get_default_backend``: by default Assay's own kernels, as "inductor"."""
+    return "inductor" if _default_backend is None else _default_backend
+
+
+def set_stance(
+    stance: str = "default", *, skip_guard_eval_unsafe: bool = False, force_backend: Any = None
+) -> assay.set_stance:
+    """``torch.compiler.set_stance``. Guards are always checked here."""
+    if force_backend is not None:
+        raise ValueError("python -m assay does not support set_stance(force_backend=...)")
+    return assay.set_stance(stance)
 
 
 def _compile_in_place(self: torch.nn.Module, *args: Any, **kwargs: Any) -> None:
@@ -104,9 +155,35 @@ def _ignore(*args: Any, **kwargs: Any) -> None:
     """Accepted; has no effect here."""
 
 
-def _same(fn: Any) -> Any:
+def _same(fn: Any = None) -> Any:
     """Accepted; the function is followed like any other."""
-    return fn
+    return _same if fn is None else fn
+
+
+def nonstrict_trace(traceable_fn: Any) -> Any:
+    """Accepted; the function is followed like any other."""
+    return traceable_fn
+
+
+def _same_options(fn: Any = None, **options: Any) -> Any:
+    """Accepted; the function is followed like any other."""
+    return _same if fn is None else fn
+
+
+def substitute_in_graph(original_fn: Any, **options: Any) -> Callable[[Any], Any]:
+    """Accepted; the original is followed, or breaks the graph if it cannot be."""
+    return _same
+
+
+def patch_dynamo_config(arg1: Any = None, arg2: Any = None, **kwargs: Any) -> Any:
+    """``torch._dynamo.config.patch``, around a part of a program."""
+    import torch._dynamo
+
+    return torch._dynamo.config.patch(arg1, arg2, **kwargs)
+
+
+def _reset_code(code: Any) -> None:
+    assay.reset()
 
 
 _COMPILER: dict[str, Any] = {
@@ -115,30 +192,44 @@ _COMPILER: dict[str, Any] = {
     "compile": compile,
     "cudagraph_mark_step_begin": _ignore,
     "disable": assay.disable,
+    "get_default_backend": get_default_backend,
     "is_compiling": assay.is_compiling,
     "is_dynamo_compiling": assay.is_compiling,
     "list_backends": list_backends,
+    "nested_compile_region": _same_options,
     "reset": assay.reset,
+    "set_default_backend": set_default_backend,
+    "set_stance": set_stance,
+    "substitute_in_graph": substitute_in_graph,
 }
 
 _DYNAMO: dict[str, Any] = {
     "allow_in_graph": assay.allow_in_graph,
     "assume_constant_result": _same,
     "disable": assay.disable,
+    "disable_nested_graph_breaks": _same,
     "disallow_in_graph": assay.disable,
+    "dont_skip_tracing": _same,
     "explain": assay.explain,
     "graph_break": assay.graph_break,
     "is_compiling": assay.is_compiling,
     "list_backends": list_backends,
     "mark_dynamic": assay.mark_dynamic,
     "mark_static": _ignore,
+    "mark_static_address": _ignore,
     "maybe_mark_dynamic": assay.mark_dynamic,
+    "nonstrict_trace": nonstrict_trace,
     "optimize": optimize,
     "optimize_assert": functools.partial(optimize, nopython=True),
-    "register_backend": assay.register_backend,
+    "patch_dynamo_config": patch_dynamo_config,
+    "register_backend": register_backend,
     "replay": assay.replay,
     "reset": assay.reset,
+    "reset_code": _reset_code,
     "run": run,
+    "skip_frame": assay.graph_break,
+    "step_unsupported": assay.graph_break,
+    "substitute_in_graph": substitute_in_graph,
 }
 
 

@@ -8,6 +8,7 @@
 #include "capture/driver.h"
 #include "capture/frame_record.h"
 #include "capture/function.h"
+#include "capture/stance.h"
 #include "capture/unsupported.h"
 #include "config/config.h"
 #include "graph_handle.h"
@@ -31,6 +32,16 @@ py::object capture_function(const py::object& function, const py::object& backen
       function.ptr(), std::make_shared<capture::SegmentCache>(std::move(settings)));
   if (made == nullptr) throw py::error_already_set();
   return py::reinterpret_steal<py::object>(made);
+}
+
+void set_stance(const std::string& name) {
+  const std::optional<capture::Stance> stance = capture::stance_of(name);
+  if (!stance) {
+    throw py::value_error("unknown stance '" + name +
+                          "'; there are default, force_eager, eager_on_recompile, "
+                          "fail_on_recompile, eager_then_compile and aot_eager_then_compile");
+  }
+  capture::set_stance(*stance);
 }
 
 capture::SegmentCache& cache_of(const py::object& captured) {
@@ -97,6 +108,7 @@ void add_captured_functions(py::module_& module) {
              [](const py::object& captured) { return cache_of(captured).replays; });
   module.def("capture_reset", &capture::reset_all);
   module.def("capture_is_recording", &capture::is_capturing);
+  module.def("capture_set_stance", &set_stance, py::arg("name"));
   module.def("capture_skip_files", &capture::set_library_files, py::arg("prefixes"));
   module.def("capture_set_unsupported",
              [](const py::object& type) { capture::set_unsupported_class(type.ptr()); });

@@ -205,6 +205,7 @@ CodeLine line_of(PyCodeObject* code, int instruction) {
   line.file = to_string(code->co_filename);
   line.function = to_string(code->co_name);
   line.line = PyCode_Addr2Line(code, instruction * static_cast<int>(sizeof(_Py_CODEUNIT)));
+  if (line.line < 0) line.line = code->co_firstlineno;  // what sets the frame up has no line
   // linecache keeps whole files; asking it through Python for every node would be slow.
   static auto* const texts = new std::map<std::pair<std::string, int>, std::string>;
   const auto [known, is_new] = texts->try_emplace({line.file, line.line});

@@ -15,6 +15,7 @@
 #include "capture/hook.h"
 #include "capture/loop.h"
 #include "capture/raised.h"
+#include "capture/stance.h"
 #include "capture/thread_capture.h"
 #include "capture/trace_log.h"
 #include "config/config.h"
@@ -48,6 +49,11 @@ class FrameDriver : public Boundary {
  public:
   FrameDriver(ThreadCapture& capture, bool takes_segments)
       : capture_(capture), takes_segments_(takes_segments) {}
+  ~FrameDriver() override {
+    if (ends_replay_only_) capture_.replays_only = false;
+  }
+  FrameDriver(const FrameDriver&) = delete;
+  FrameDriver& operator=(const FrameDriver&) = delete;
 
   Step at_instruction(Activation& a) override {
     if (capture_.pending.error && raises_pending(a)) return Step::raised;
@@ -134,6 +140,18 @@ class FrameDriver : public Boundary {
     return has_segments ? Step::execute : Step::hand_over;
   }
 
+  // Executes the frame without recording; CPython does if nothing is to be replayed further on.
+  Step run_known_segments(const Activation& a, const SegmentCache::Code& code) {
+    is_plain_ = true;
+    const bool has_more = std::ranges::any_of(code.starts, [&](const auto& other) {
+      return other.first > a.instruction && !other.second.segments.empty();
+    });
+    return has_more ? Step::execute : Step::hand_over;
+  }
+
+  // Until this frame ends, nothing is recorded, in the functions that it calls either.
+  void replay_only() { ends_replay_only_ = !std::exchange(capture_.replays_only, true); }
+
   Step replay(Activation& a, const Segment& segment, const GuardValues& values) {
     ++capture_.cache->replays;
     // What a backend's function calls is not captured again.
@@ -159,8 +177,21 @@ class FrameDriver : public Boundary {
   Step record(Activation& a, SegmentCache::Code& code, SegmentStart& at,
               const guards::GlobalState& state) {
     if (!is_wanted(a.code)) return Step::hand_over;
+    if (capture_.replays_only || stance() == Stance::eager_on_recompile)
+      return run_known_segments(a, code);
+    if (stance() == Stance::fail_on_recompile) {
+      const std::string reason = at.segments.empty()
+                                     ? "nothing is compiled for it"
+                                     : at.segments.front()->guards->failure(a, state).text;
+      const CodeLine place = line_of(a.code, a.instruction);
+      PyErr_Format(PyExc_RuntimeError,
+                   "Detected recompile of '%s' (%s:%d) when the stance is 'fail_on_recompile': %s",
+                   place.function.c_str(), place.file.c_str(), place.line, reason.c_str());
+      return Step::raised;
+    }
     if (!at.segments.empty()) {
-      const std::string reason = at.segments.front()->guards->failure(a, state);
+      const GuardFailure failure = at.segments.front()->guards->failure(a, state);
+      const std::string& reason = failure.text;
       const CodeLine place = line_of(a.code, a.instruction);
       observe::artifact(observe::Artifact::recompiles, [&] {
         return "Recompiling function " + place.function + " in " + place.file + ":" +
@@ -170,7 +201,8 @@ class FrameDriver : public Boundary {
         std::string text = "Recompiling function " + place.function + " in " + place.file + ":" +
                            std::to_string(place.line) + "\n    none of these fits:";
         for (std::size_t i = 0; i < at.segments.size(); ++i) {
-          text += "\n    " + std::to_string(i) + ": " + at.segments[i]->guards->failure(a, state);
+          text +=
+              "\n    " + std::to_string(i) + ": " + at.segments[i]->guards->failure(a, state).text;
         }
         return text;
       });
@@ -186,11 +218,9 @@ class FrameDriver : public Boundary {
                    "\n   calls that fit none of the compiled segments run eagerly from now on";
           });
         }
-        is_plain_ = true;
-        const bool has_more = std::ranges::any_of(code.starts, [&](const auto& other) {
-          return other.first > a.instruction && !other.second.segments.empty();
-        });
-        return has_more ? Step::execute : Step::hand_over;
+        // The functions that it calls would meet the same tensors, one compilation each.
+        if (failure.is_tensor) replay_only();
+        return run_known_segments(a, code);
       }
       capture_.recompile_reason = reason;
     }
@@ -206,6 +236,7 @@ class FrameDriver : public Boundary {
 
   ThreadCapture& capture_;
   bool takes_segments_;
+  bool ends_replay_only_ = false;
   bool is_plain_ = false;  // executing without recording, up to the next known segment
   int skip_at_ = -1;       // the instruction that ended the segment just replayed
 };

@@ -7,6 +7,7 @@
 
 #include "capture/driver.h"
 #include "capture/models.h"
+#include "capture/stance.h"
 
 namespace assay::capture {
 
@@ -32,7 +33,7 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t count, PyObjec
   const Ref function = Ref::borrow(captured->function);  // the call may let go of `self`
   // Inside a function that is being recorded, it is followed like any other.
   if (is_capturing()) return PyObject_Vectorcall(function.get(), args, count, names);
-  const CaptureScope scope(*captured->cache);
+  const CaptureScope scope(stance() == Stance::force_eager ? nullptr : *captured->cache);
   return PyObject_Vectorcall(function.get(), args, count, names);
 }
 

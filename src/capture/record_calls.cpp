@@ -1,6 +1,7 @@
 // Calls: Python functions are followed, tensor functions become nodes, builtins have models, and
 // everything else ends the segment.
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,16 +36,19 @@ PyObject* vectorcall(const Call& call) {
   return PyObject_Vectorcall(call.callable, call.args, call.positional(), call.names);
 }
 
-bool is_disabled(PyObject* function) {
+// Why a function that is marked to be run eagerly is; nothing for other functions.
+std::optional<std::string> disabled_reason(PyObject* function) {
   PyObject* dict = reinterpret_cast<PyFunctionObject*>(function)->func_dict;
-  if (dict == nullptr) return false;
+  if (dict == nullptr) return std::nullopt;
   static PyObject* const names[] = {PyUnicode_InternFromString("_assay_disable"),
                                     PyUnicode_InternFromString("_torchdynamo_disable")};
   for (PyObject* name : names) {
     PyObject* found = PyDict_GetItem(dict, name);
-    if (found != nullptr && found != Py_None && found != Py_False) return true;
+    if (found == nullptr || found == Py_None || found == Py_False) continue;
+    const std::string text = name_of(function) + " is marked to be run eagerly";
+    return PyUnicode_Check(found) ? text + ": " + to_string(found) : text;
   }
-  return false;
+  return std::nullopt;
 }
 
 // By where it was written: functools.wraps gives a wrapper the name and module of what it wraps.
@@ -262,9 +266,7 @@ PyObject* Recorder::call_object(Activation& a, const Call& call, Source* const* 
 PyObject* Recorder::call_function(Activation& a, const Call& call, Source* const*) {
   auto* function = reinterpret_cast<PyFunctionObject*>(call.callable);
   auto* code = reinterpret_cast<PyCodeObject*>(function->func_code);
-  if (is_disabled(call.callable)) {
-    return call_plainly(a, call, name_of(call.callable) + " is marked to be run eagerly");
-  }
+  if (const auto reason = disabled_reason(call.callable)) return call_plainly(a, call, *reason);
   if (is_of_stocks_compiler(function)) {
     return call_plainly(a, call, name_of(call.callable) + " is compiled by stock torch.compile");
   }

@@ -194,6 +194,8 @@ bool Recorder::end_segment(int end, bool is_return, BreakReason reason) {
   segment->reason = std::move(reason);
   std::vector<c10::IValue> examples;
   {
+    // Guards describe objects by repr(), which calls the handlers of signals.
+    const SuspendScope not_followed(*this);
     RecipeBuilder builder(*this, *segment);
     if (builder.build(is_return)) {
       examples = builder.finish_graph();

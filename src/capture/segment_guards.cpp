@@ -389,12 +389,12 @@ std::string SegmentGuards::why(const Step& step, PyObject* object, const GuardVa
   return name + " is another object";
 }
 
-std::string SegmentGuards::failure(const Activation& activation,
-                                   const guards::GlobalState& state) const {
-  if (!(state == state_)) return state_.difference(state);
+GuardFailure SegmentGuards::failure(const Activation& activation,
+                                    const guards::GlobalState& state) const {
+  if (!(state == state_)) return {state_.difference(state)};
   if (activation.frame->f_globals != globals_.get())
-    return "the function's globals are another dict";
-  if (no_exception_ && is_handling(activation)) return "an exception is being handled";
+    return {"the function's globals are another dict"};
+  if (no_exception_ && is_handling(activation)) return {"an exception is being handled"};
   GuardValues values;
   values.objects.resize(steps_.size());
   for (std::size_t i = 0; i < steps_.size(); ++i) {
@@ -403,12 +403,15 @@ std::string SegmentGuards::failure(const Activation& activation,
     values.objects[i] = object;
     const bool holds = step.has_checks ? check(step, object, values)
                                        : object != nullptr || step.checks.may_be_unset;
-    if (!holds) return why(step, object, values, steps_);
+    if (!holds) {
+      const bool is_tensor = object != nullptr && step.checks.tensor && capture::is_tensor(object);
+      return {why(step, object, values, steps_), is_tensor};
+    }
   }
   for (const TypeLookup& lookup : lookups_) {
     auto* type = reinterpret_cast<PyTypeObject*>(lookup.type.get());
     if (_PyType_Lookup(type, lookup.name.get()) != lookup.found.get()) {
-      return std::string(type->tp_name) + "." + to_string(lookup.name.get()) + " has changed";
+      return {std::string(type->tp_name) + "." + to_string(lookup.name.get()) + " has changed"};
     }
   }
   for (SubclassCheck& check : subclass_checks_) {
@@ -416,10 +419,10 @@ std::string SegmentGuards::failure(const Activation& activation,
     const auto name = [](const Ref& type) {
       return std::string(reinterpret_cast<PyTypeObject*>(type.get())->tp_name);
     };
-    return name(check.type) + (check.expected ? " is no longer" : " is now") + " a subclass of " +
-           name(check.of);
+    return {name(check.type) + (check.expected ? " is no longer" : " is now") + " a subclass of " +
+            name(check.of)};
   }
-  return all_distinct(values) ? "" : "two arguments are the same object now";
+  return {all_distinct(values) ? "" : "two arguments are the same object now"};
 }
 
 std::vector<std::string> SegmentGuards::describe() const {

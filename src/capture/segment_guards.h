@@ -56,6 +56,13 @@ struct GuardValues {
   }
 };
 
+/// The first guard that fails.
+struct GuardFailure {
+  /// One sentence: which expression, its value now, and what was expected. Empty if all hold.
+  std::string text;
+  bool is_tensor = false;  ///< A property of a tensor is another one: its size, say.
+};
+
 class GuardSnapshot;
 
 class SegmentGuards {
@@ -73,9 +80,7 @@ class SegmentGuards {
   /// Whether everything holds in this frame. Fills `values` as far as it gets.
   bool hold(const Activation& activation, const guards::GlobalState& state,
             GuardValues& values) const;
-  /// One sentence about the first guard that fails: which expression, its value now, and what was
-  /// expected. Empty if all hold.
-  std::string failure(const Activation& activation, const guards::GlobalState& state) const;
+  GuardFailure failure(const Activation& activation, const guards::GlobalState& state) const;
   /// The guards as text, one per line, for logs and `explain`.
   std::vector<std::string> describe() const;
 

@@ -35,6 +35,9 @@ class ThreadCapture : public SegmentSink {
   const Segment* expected = nullptr;
   const CaptureRecord* compiling = nullptr;
   PendingError pending;
+  /// A frame met more sizes than may be compiled: it and what it calls run eagerly where no segment
+  /// fits.
+  bool replays_only = false;
   /// What was taken of the frames that are executed (frame_record.h), the innermost last.
   struct TakenFrame {
     const _PyInterpreterFrame* frame;

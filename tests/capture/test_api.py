@@ -163,3 +163,34 @@ def test_allow_in_graph_gives_the_function() -> None:
     assert assay.allow_in_graph(scale) is scale
     with pytest.raises(TypeError):
         assay.allow_in_graph(3)
+
+
+def scale_and_shift(x: torch.Tensor, n: int = 0) -> torch.Tensor:
+    return shift(x * 2) + n
+
+
+def shift(x: torch.Tensor) -> torch.Tensor:
+    return x + 1
+
+
+def compilations(calls: list[tuple[torch.Tensor, int]]) -> int:
+    compiled_graphs = 0
+
+    def count(graph: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> Any:
+        nonlocal compiled_graphs
+        compiled_graphs += 1
+        return graph.forward
+
+    compiled = assay.compile(scale_and_shift, backend=count, recompile_limit=3)
+    for x, n in calls:
+        assert torch.equal(compiled(x, n), scale_and_shift(x, n))
+    return compiled_graphs
+
+
+def test_sizes_beyond_the_limit_are_not_compiled_in_what_the_function_calls() -> None:
+    assert compilations([(torch.ones(size), 0) for size in range(1, 9)]) == 3
+
+
+def test_numbers_beyond_the_limit_leave_the_called_functions_to_be_compiled() -> None:
+    # `shift` does not read n: it is compiled once for itself.
+    assert compilations([(torch.ones(2), n) for n in range(8)]) == 4

@@ -151,3 +151,125 @@ def test_set_logs(tmp_path: Path) -> None:
     errors = run(tmp_path, text).stderr
     assert "Step 1: torchdynamo start tracing <lambda>" in errors
     assert "class GraphModule(torch.nn.Module)" in errors
+
+
+def test_every_routed_function_takes_what_stocks_takes(tmp_path: Path) -> None:
+    text = """
+        import inspect, torch, torch._dynamo, torch.compiler
+
+        def taken(function):
+            try:
+                return list(inspect.signature(function).parameters.values())
+            except (TypeError, ValueError):
+                return []  # a C function
+
+        kinds = inspect.Parameter
+        from assay import _route
+        for module, routed in ((torch, {"compile": _route.compile}),
+                               (torch.compiler, _route._COMPILER),
+                               (torch._dynamo, _route._DYNAMO)):
+            for name, ours in routed.items():
+                original = getattr(module, name, None)
+                if original is None:
+                    continue
+                wanted, given = taken(original), taken(ours)
+                takes_any = any(p.kind == kinds.VAR_KEYWORD for p in given)
+                for parameter in wanted:
+                    if parameter.kind in (kinds.VAR_POSITIONAL, kinds.VAR_KEYWORD):
+                        continue
+                    if parameter.name not in [p.name for p in given] and not takes_any:
+                        print(module.__name__, name, parameter.name)
+    """
+    # Not routed itself: it compares the tables with what stock has.
+    (tmp_path / "script.py").write_text(textwrap.dedent(text))
+    done = subprocess.run(
+        [sys.executable, "script.py"],
+        cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    # A record is trusted explicitly here.
+    assert done.stdout == "torch._dynamo replay filename\n"
+
+
+def test_functions_of_torch_that_disable_dynamo(tmp_path: Path) -> None:
+    text = """
+        import torch
+        torch.manual_seed(0)
+        model = torch.nn.Linear(3, 3)
+        optimizer = torch.optim.AdamW(model.parameters())
+
+        @torch.compile
+        def step(x):
+            optimizer.zero_grad()
+            loss = model(x).square().mean()
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        losses = [step(torch.ones(2, 3)).item() for _ in range(3)]
+        print(losses[0] > losses[1] > losses[2])
+    """
+    assert output(tmp_path, text) == "True\n"
+
+
+def test_stances(tmp_path: Path) -> None:
+    text = """
+        import torch
+
+        calls = []
+        def backend(gm, inputs):
+            calls.append(gm)
+            return gm.forward
+
+        @torch.compile(backend=backend)
+        def f(x):
+            return x + 1
+
+        with torch.compiler.set_stance("force_eager"):
+            f(torch.ones(2))
+        print(len(calls))
+        f(torch.ones(2))
+        print(len(calls))
+        with torch.compiler.set_stance("eager_on_recompile"):
+            print(f(torch.ones(3)).tolist(), len(calls))
+        torch.compiler.set_stance("fail_on_recompile")
+        print(f(torch.ones(2)).tolist())
+        try:
+            f(torch.ones(3))
+        except RuntimeError as error:
+            print("fail_on_recompile" in str(error), "size" in str(error))
+
+        @torch.compiler.set_stance("default")
+        def compile_it():
+            f(torch.ones(3))
+
+        compile_it()
+        print(len(calls))
+        torch.compiler.set_stance("default")
+        f(torch.ones(4))
+        print(len(calls))
+    """
+    expected = "0\n1\n[2.0, 2.0, 2.0] 1\n[2.0, 2.0]\nTrue True\n2\n3\n"
+    assert output(tmp_path, text) == expected
+
+
+def test_a_backend_registered_with_dynamo(tmp_path: Path) -> None:
+    text = """
+        import torch
+        from torch._dynamo.backends.registry import register_backend
+
+        @register_backend
+        def mine(gm, inputs):
+            print("compiling", [node.target for node in gm.graph.nodes][1])
+            return gm.forward
+
+        print(torch.compile(lambda x: torch.relu(x), backend="mine")(torch.ones(1)).item())
+        try:
+            torch.compile(lambda x: x, backend="nobodys")
+        except Exception as error:
+            print(error)
+    """
+    printed = output(tmp_path, text).splitlines()
+    assert printed[0].startswith("compiling <built-in method relu")
+    assert printed[1] == "1.0"
+    assert "unknown backend 'nobodys'" in printed[2]
