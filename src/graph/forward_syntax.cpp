@@ -65,6 +65,7 @@ class ForwardReader {
       throw source_.error(forward.end, 1, "forward() has no return statement",
                           "the file looks cut off: expected 'return (...)'");
     }
+    check_outside_names();
   }
 
  private:
@@ -75,6 +76,17 @@ class ForwardReader {
   UserError error(const Statement& at, const std::string& message,
                   const std::string& hint = {}) const {
     return source_.error(at.offset, at.end - at.offset, message, hint);
+  }
+
+  // A name from outside must stay one when the graph is printed: a call without a variable is given
+  // one then, which may be this name.
+  void check_outside_names() const {
+    for (const Expression* name : outside_names_) {
+      const std::string root(root_name(*name));
+      if (graph_.find(root) == nullptr) continue;
+      throw error(*name, "'" + root + "' is not a value at this point of forward()",
+                  "assign the result of the call to a variable");
+    }
   }
 
   void parameters(const Statement& forward) {
@@ -299,7 +311,10 @@ class ForwardReader {
     }
     if (expression.kind == Kind::attribute && !is_local) {
       const std::string dotted = python::dotted_name(expression);
-      if (!dotted.empty() && root_name(expression) != "self") return QualifiedName{dotted};
+      if (!dotted.empty() && root_name(expression) != "self") {
+        outside_names_.push_back(&expression);
+        return QualifiedName{dotted};
+      }
     }
     return make_node(expression, name);
   }
@@ -470,6 +485,7 @@ class ForwardReader {
   StackComments comments_;
   Graph& graph_;
   std::unordered_map<std::string_view, Node*> values_;  // keys view the source
+  std::vector<const Expression*> outside_names_;        // such as operator.add as an argument
   ModuleConstants constants_;
   bool has_constructor_;
   const Expression* annotation_ = nullptr;  // of the statement that is being read

@@ -139,11 +139,11 @@ std::optional<InputReader::Written> InputReader::reader_call(const Statement& st
     made.input = ConstantInput{call.constant<std::string>(0, "name", "a string").value_or("")};
   } else if (callee == reader + ".generator") {
     made.input = GeneratorInput{};
-  } else if (callee == reader + ".unsupported" || callee == reader + ".opaque") {
+  } else if (callee == reader + ".unsupported") {
+    made.name = call.constant<std::string>(0, "name", "a string").value_or("");
+    made.input = UnsupportedInput{made.name};
+  } else if (callee == reader + ".opaque") {
     made.input = UnsupportedInput{text_of(*statement.value)};
-    if (callee == reader + ".unsupported") {
-      made.name = call.constant<std::string>(0, "name", "a string").value_or("");
-    }
   } else {
     throw error(*statement.value, "unknown reader method '" + callee + "'",
                 "expected reader.storage, reader.tensor, reader.symint or reader.const");

@@ -252,7 +252,7 @@ class FileReader {
     }
     if (const auto* size = std::get_if<SizeExpr>(&value.value)) {
       if (const auto number = size->constant()) {
-        return InputReader::Written{IntegerInput{*number, {}}, {}};
+        return InputReader::Written{IntegerInput{*number, {}}, placeholder.target().name()};
       }
       return InputReader::Written{IntegerInput{0, size->str()}, {}, true};
     }

