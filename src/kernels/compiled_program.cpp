@@ -27,6 +27,7 @@ CompiledProgram::CompiledProgram(LoopProgram program, MemoryPlan plan, ProgramCo
                                  const graph::python::Source* source)
     : program_(std::move(program)),
       plan_(std::move(plan)),
+      arena_demand_(static_cast<std::size_t>(plan_.arena_bytes)),
       libraries_(std::move(code.libraries)),
       source_(source) {
   find_values();
@@ -285,6 +286,8 @@ void CompiledProgram::call(std::span<c10::IValue> inputs, Outputs& outputs) cons
   c10::SmallVector<c10::IValue, 8> copies;
   if (has_checks_) copies.append(inputs.begin(), inputs.end());
   auto frame = take_frame();
+  const ArenaBlock arena(static_cast<std::size_t>(plan_.arena_bytes));
+  frame->use_arena(*this, arena.data());
   ProgramRun run(*this, *frame);
   run.take_inputs(inputs);
   if (const Kernel* failed = run.run_steps()) raise_as_eager(copies, *failed);

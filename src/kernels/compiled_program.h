@@ -2,8 +2,8 @@
 /// the backend `native` gives to autograd for each half.
 ///
 /// Everything that can be known before a call is found once, when the program is made. What a call
-/// needs besides its tensors (the arena, tensors on it, pointers to buffers) is a frame, which is
-/// kept for the next call; calls that are active at the same time have one each.
+/// needs besides its tensors (tensors on the arena, pointers to buffers) is a frame, which is kept
+/// for the next call; calls that are active at the same time have one each. The arena is borrowed.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,6 +17,7 @@
 
 #include "assay/compiler.h"
 #include "aten/runner.h"
+#include "kernels/arena_pool.h"
 #include "kernels/emit.h"
 #include "kernels/extern_call.h"
 #include "kernels/ir.h"
@@ -124,6 +125,7 @@ class CompiledProgram : public CompiledGraph {
 
   LoopProgram program_;
   MemoryPlan plan_;
+  ArenaDemand arena_demand_;
   std::vector<std::shared_ptr<const void>> libraries_;
   const graph::python::Source* source_;
   std::vector<Input> inputs_;

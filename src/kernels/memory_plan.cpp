@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <string_view>
 
 #include "assay/error.h"
 #include "kernels/extern_call.h"
@@ -116,6 +117,12 @@ bool can_overwrite(const Kernel& kernel, BufferId from, BufferId to) {
   return true;
 }
 
+bool is_from_outside(const ExternCall& call) {
+  const std::string_view name = call.node->target().name();
+  return name.starts_with("torch.ops.") && !name.starts_with("torch.ops.aten.") &&
+         !name.starts_with("torch.ops.prims.") && !name.starts_with("torch.ops.mkldnn.");
+}
+
 class MemoryPlanner {
  public:
   MemoryPlanner(const LoopProgram& program, StepContext& context)
@@ -155,13 +162,13 @@ class MemoryPlanner {
       }
     }
     // A value that is kept under its node (a list of tensors) may hold views of what it was made
-    // of.
+    // of, and an operator from outside of PyTorch may keep what it is given.
     for (const Step& step : program_.steps) {
       const auto* call = std::get_if<ExternCall>(&step);
-      if (call == nullptr ||
-          std::ranges::any_of(call->results, [](BufferId result) { return result != kNoBuffer; })) {
-        continue;
-      }
+      if (call == nullptr) continue;
+      const bool has_results =
+          std::ranges::any_of(call->results, [](BufferId result) { return result != kNoBuffer; });
+      if (has_results && !is_from_outside(*call)) continue;
       for (const auto& operand : call->operands) {
         if (const auto* tensor = std::get_if<TensorRef>(&operand)) escapes_[tensor->buffer] = true;
       }

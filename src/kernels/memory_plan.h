@@ -1,7 +1,7 @@
 /// \file Where each buffer of a program is while it runs: the last step before code is emitted.
 ///
-/// Intermediates share one arena, which the compiled program keeps from call to call: a place is
-/// used again after the last step that reads it. What leaves the program (its outputs, and whatever
+/// Intermediates share one arena (arena_pool.h), in which a place is used again after the last step
+/// that reads it. What leaves the program (its outputs, and whatever
 /// an operator's result may be a view of) is a tensor of its own.
 #pragma once
 

@@ -3,19 +3,21 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <c10/core/Allocator.h>
 
 #include <span>
 #include <vector>
 
+#include "kernels/arena_pool.h"
 #include "kernels/compiled_program.h"
 
 namespace assay::kernels {
 
 struct ProgramFrame {
   explicit ProgramFrame(const CompiledProgram& compiled);
+  /// Before each call: the arena, which is usually where it was in the call before.
+  void use_arena(const CompiledProgram& compiled, char* start);
 
-  c10::DataPtr arena;
+  char* arena = nullptr;
   /// By buffer: its start, while the buffer lives.
   std::vector<void*> pointers;
   /// By buffer: the tensor, of those that are not in the arena.

@@ -3,7 +3,6 @@
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/as_strided_native.h>
 #include <ATen/ops/from_blob.h>
-#include <c10/core/CPUAllocator.h>
 #include <c10/core/InferenceMode.h>
 #include <torch/csrc/stable/c/shim.h>
 
@@ -115,17 +114,24 @@ ProgramFrame::ProgramFrame(const CompiledProgram& compiled)
       values(compiled.values_.size()),
       arguments(compiled.largest_arguments_) {
   const c10::InferenceMode no_inference(false);  // the tensors are for calls in any mode
-  arena = c10::GetCPUAllocator()->allocate(static_cast<std::size_t>(compiled.plan_.arena_bytes));
-  auto* start = static_cast<char*>(arena.get());
+  for (const TensorRef& ref : compiled.arena_tensors_) {
+    arena_tensors.emplace_back(
+        at::from_blob(nullptr, array(ref.sizes), array(ref.strides), at::TensorOptions(ref.dtype)));
+  }
+}
+
+void ProgramFrame::use_arena(const CompiledProgram& compiled, char* start) {
+  if (start == arena) return;
+  arena = start;
   for (std::size_t id = 0; id < pointers.size(); ++id) {
     const Place& place = compiled.plan_.places[id];
     if (place.storage == Storage::arena) pointers[id] = start + place.offset;
   }
-  for (const TensorRef& ref : compiled.arena_tensors_) {
+  for (std::size_t i = 0; i < arena_tensors.size(); ++i) {
+    const TensorRef& ref = compiled.arena_tensors_[i];
     char* data = static_cast<char*>(pointers[ref.buffer]) +
                  ref.offset * static_cast<std::int64_t>(c10::elementSize(ref.dtype));
-    arena_tensors.emplace_back(
-        at::from_blob(data, array(ref.sizes), array(ref.strides), at::TensorOptions(ref.dtype)));
+    arena_tensors[i].toTensor().storage().set_data_ptr_noswap(at::DataPtr(data, at::kCPU));
   }
 }
 
