@@ -35,7 +35,8 @@ def assay(
     """Compile a graph of Dynamo's for inputs like these, and for others when they come.
 
     Sizes are specialized: a graph with dynamic sizes is compiled for each set of sizes that it is
-    called with, up to ``assay.config.cache_size_limit`` of them; further ones run eagerly.
+    called with, up to ``assay.config.accumulated_cache_size_limit`` of them; further ones run
+    eagerly.
     ``options`` are those of the backend, as ``assay backends --json`` lists them; ``mode`` is
     accepted and has no effect. A graph that cannot be traced runs eagerly, with a warning.
     """

@@ -12,7 +12,11 @@ from assay import config
 __all__ = ["RoutedConfig"]
 
 # Older names of settings, and their names here.
-_RENAMED = {"base_dir": "debug_dir_root", "recompile_limit": "cache_size_limit"}
+_RENAMED = {
+    "base_dir": "debug_dir_root",
+    "recompile_limit": "cache_size_limit",
+    "accumulated_recompile_limit": "accumulated_cache_size_limit",
+}
 
 
 class RoutedConfig(ModuleType):

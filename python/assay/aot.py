@@ -105,7 +105,8 @@ def compile(
     and returns a callable (:func:`assay.register_backend`).
     Operator calls are captured; numbers and control flow are those of the first call with such
     inputs. With ``fallback``, calls that cannot be traced run eagerly, with a warning.
-    After ``cache_size_limit`` graphs (by default ``assay.config.cache_size_limit``) further calls
+    After ``cache_size_limit`` graphs (by default ``assay.config.cache_size_limit``, and
+    ``accumulated_cache_size_limit`` for other sizes of tensors) further calls
     run eagerly. ``options`` are the backend's; ``assay backends --json`` lists them.
     """
     _C.check_backend(backend)

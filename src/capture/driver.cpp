@@ -174,6 +174,28 @@ class FrameDriver : public Boundary {
     return Step::execute;
   }
 
+  // The limit that forbids one more segment, for a message. Those for other sizes of tensors have
+  // one of their own, unless the user has given one for this function.
+  std::optional<std::string> reached_limit(const SegmentStart& at, bool is_for_other_size) const {
+    const auto reached = [](std::size_t count, std::string_view name, std::int64_t limit) {
+      return count < static_cast<std::size_t>(limit)
+                 ? std::nullopt
+                 : std::optional(std::string(name) + " (" + std::to_string(limit) + ")");
+    };
+    const std::size_t count = at.segments.size();
+    if (const auto limit = capture_.cache->settings.cache_limit) {
+      return reached(count, "recompile_limit", static_cast<std::int64_t>(*limit));
+    }
+    const std::int64_t limit = config::get<"cache_size_limit">();
+    if (!is_for_other_size) {
+      const auto others = std::ranges::count_if(
+          at.segments, [](const auto& segment) { return !segment->is_for_other_size; });
+      return reached(static_cast<std::size_t>(others), "cache_size_limit", limit);
+    }
+    const std::int64_t accumulated = config::get<"accumulated_cache_size_limit">();
+    return reached(count, "accumulated_cache_size_limit", std::max(limit, accumulated));
+  }
+
   Step record(Activation& a, SegmentCache::Code& code, SegmentStart& at,
               const guards::GlobalState& state) {
     if (!is_wanted(a.code)) return Step::hand_over;
@@ -189,6 +211,8 @@ class FrameDriver : public Boundary {
                    place.function.c_str(), place.file.c_str(), place.line, reason.c_str());
       return Step::raised;
     }
+    capture_.recompile_reason.clear();
+    capture_.is_for_other_size = false;
     if (!at.segments.empty()) {
       const GuardFailure failure = at.segments.front()->guards->failure(a, state);
       const std::string& reason = failure.text;
@@ -206,15 +230,15 @@ class FrameDriver : public Boundary {
         }
         return text;
       });
-      const std::size_t limit = capture_.cache->settings.cache_limit.value_or(
-          static_cast<std::size_t>(config::get<"cache_size_limit">()));
-      if (at.segments.size() >= limit) {
+      const bool is_for_other_size = std::ranges::any_of(at.segments, [&](const auto& segment) {
+        return segment->guards->hold_but_for_sizes(a, state);
+      });
+      if (const auto limit = reached_limit(at, is_for_other_size)) {
         if (!at.has_warned) {
           at.has_warned = true;
           observe::log(observe::Component::dynamo, observe::Level::warning, [&] {
-            return "hit cache_size_limit (" + std::to_string(limit) + ")\n   function: '" +
-                   place.function + "' (" + place.file + ":" + std::to_string(place.line) +
-                   ")\n   last reason: " + reason +
+            return "hit " + *limit + "\n   function: '" + place.function + "' (" + place.file +
+                   ":" + std::to_string(place.line) + ")\n   last reason: " + reason +
                    "\n   calls that fit none of the compiled segments run eagerly from now on";
           });
         }
@@ -223,6 +247,7 @@ class FrameDriver : public Boundary {
         return run_known_segments(a, code);
       }
       capture_.recompile_reason = reason;
+      capture_.is_for_other_size = is_for_other_size;
     }
     capture_.expected = nullptr;
     if (code.starts.size() == 1 && at.segments.empty() && at.empty + at.raised == 0) {
@@ -283,6 +308,7 @@ CaptureScope::~CaptureScope() {
 }
 
 void check_settings() {
+  config::get<"accumulated_cache_size_limit">();
   config::get<"cache_size_limit">();
   config::get<"debug_function">();
   config::get<"paranoid">();

@@ -116,6 +116,7 @@ bool ThreadCapture::finished(Activation& root, int start, std::unique_ptr<Segmen
     observe::artifact(observe::Artifact::graph_breaks,
                       [&] { return "Graph break: " + reason.reason + text_of(stack); });
   }
+  segment->is_for_other_size = is_for_other_size;
   CaptureRecord record = {
       place.function,
       place.file,

@@ -75,6 +75,8 @@ struct Segment {
   /// the calls as they are does.
   bool mutates_history = false;
   bool is_random = false;  ///< The graph draws random numbers.
+  /// Recorded because a tensor had another size than those of the segments before.
+  bool is_for_other_size = false;
   /// The graph is run with grad mode on, and sets the mode it needs itself.
   bool runs_with_grad = false;
   /// Of a graph that mutates inputs: how these share memory.

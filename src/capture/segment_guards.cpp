@@ -325,8 +325,7 @@ bool SegmentGuards::all_distinct(const GuardValues& values) const {
 
 bool SegmentGuards::hold(const Activation& activation, const guards::GlobalState& state,
                          GuardValues& values) const {
-  if (!(state == state_) || activation.frame->f_globals != globals_.get()) return false;
-  if (no_exception_ && is_handling(activation)) return false;
+  if (!surroundings_hold(activation, state)) return false;
   // Kept: a check may run Python code, which may call this function again.
   if (const std::shared_ptr<const GuardSnapshot> last = snapshot_) {
     if (last->holds(*this, activation, values)) {
@@ -389,13 +388,15 @@ std::string SegmentGuards::why(const Step& step, PyObject* object, const GuardVa
   return name + " is another object";
 }
 
-GuardFailure SegmentGuards::failure(const Activation& activation,
-                                    const guards::GlobalState& state) const {
-  if (!(state == state_)) return {state_.difference(state)};
-  if (activation.frame->f_globals != globals_.get())
-    return {"the function's globals are another dict"};
-  if (no_exception_ && is_handling(activation)) return {"an exception is being handled"};
-  GuardValues values;
+bool SegmentGuards::surroundings_hold(const Activation& activation,
+                                      const guards::GlobalState& state) const {
+  return state == state_ && activation.frame->f_globals == globals_.get() &&
+         !(no_exception_ && is_handling(activation));
+}
+
+std::optional<std::size_t> SegmentGuards::first_misfit(const Activation& activation,
+                                                       GuardValues& values,
+                                                       bool ignores_sizes) const {
   values.objects.resize(steps_.size());
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     const Step& step = steps_[i];
@@ -403,10 +404,33 @@ GuardFailure SegmentGuards::failure(const Activation& activation,
     values.objects[i] = object;
     const bool holds = step.has_checks ? check(step, object, values)
                                        : object != nullptr || step.checks.may_be_unset;
-    if (!holds) {
-      const bool is_tensor = object != nullptr && step.checks.tensor && capture::is_tensor(object);
-      return {why(step, object, values, steps_), is_tensor};
-    }
+    if (holds) continue;
+    const bool has_other_sizes = object != nullptr && step.checks.tensor && is_tensor(object) &&
+                                 step.checks.tensor->has_other_sizes(tensor_of(object));
+    if (!ignores_sizes || !has_other_sizes) return i;
+  }
+  return std::nullopt;
+}
+
+bool SegmentGuards::hold_but_for_sizes(const Activation& activation,
+                                       const guards::GlobalState& state) const {
+  GuardValues values;
+  return surroundings_hold(activation, state) && !first_misfit(activation, values, true) &&
+         lookups_hold() && all_distinct(values);
+}
+
+GuardFailure SegmentGuards::failure(const Activation& activation,
+                                    const guards::GlobalState& state) const {
+  if (!(state == state_)) return {state_.difference(state)};
+  if (activation.frame->f_globals != globals_.get())
+    return {"the function's globals are another dict"};
+  if (no_exception_ && is_handling(activation)) return {"an exception is being handled"};
+  GuardValues values;
+  if (const auto misfit = first_misfit(activation, values, false)) {
+    const Step& step = steps_[*misfit];
+    PyObject* object = values.objects[*misfit];
+    return {why(step, object, values, steps_),
+            object != nullptr && step.checks.tensor && is_tensor(object)};
   }
   for (const TypeLookup& lookup : lookups_) {
     auto* type = reinterpret_cast<PyTypeObject*>(lookup.type.get());

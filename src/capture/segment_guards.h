@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -60,7 +61,7 @@ struct GuardValues {
 struct GuardFailure {
   /// One sentence: which expression, its value now, and what was expected. Empty if all hold.
   std::string text;
-  bool is_tensor = false;  ///< A property of a tensor is another one: its size, say.
+  bool is_tensor = false;  ///< A property of a tensor is another one.
 };
 
 class GuardSnapshot;
@@ -81,6 +82,8 @@ class SegmentGuards {
   bool hold(const Activation& activation, const guards::GlobalState& state,
             GuardValues& values) const;
   GuardFailure failure(const Activation& activation, const guards::GlobalState& state) const;
+  /// Whether everything holds but the sizes of tensors.
+  bool hold_but_for_sizes(const Activation& activation, const guards::GlobalState& state) const;
   /// The guards as text, one per line, for logs and `explain`.
   std::vector<std::string> describe() const;
 
@@ -109,6 +112,11 @@ class SegmentGuards {
   bool lookups_hold() const;
   bool hold_one_by_one(const Activation& activation, GuardValues& values) const;
   bool all_distinct(const GuardValues& values) const;
+  /// Whether the frame's state is right, apart from what the steps fetch.
+  bool surroundings_hold(const Activation& activation, const guards::GlobalState& state) const;
+  /// The first step whose object fails, or nothing. Fills `values` up to there.
+  std::optional<std::size_t> first_misfit(const Activation& activation, GuardValues& values,
+                                          bool ignores_sizes) const;
   std::vector<Step> steps_;
   std::vector<int> step_of_;                // by source id
   std::vector<std::vector<int>> distinct_;  // groups of steps

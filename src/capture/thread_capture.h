@@ -31,6 +31,7 @@ class ThreadCapture : public SegmentSink {
   Recorder recorder;
   std::shared_ptr<SegmentCache> cache;
   std::string recompile_reason;
+  bool is_for_other_size = false;  ///< What is being recorded; see Segment.
   /// With the setting `paranoid`: a segment whose guards hold, recorded once more beside it.
   const Segment* expected = nullptr;
   const CaptureRecord* compiling = nullptr;

@@ -1,5 +1,7 @@
 #include "frontend/compiled_function.h"
 
+#include <algorithm>
+
 #include "assay/error.h"
 #include "aten/runner.h"
 #include "config/config.h"
@@ -62,7 +64,7 @@ const CompiledFunction::Entry* CompiledFunction::find(std::span<const c10::IValu
   return nullptr;
 }
 
-std::shared_ptr<const CompiledFunction::Entry> CompiledFunction::make(
+std::shared_ptr<CompiledFunction::Entry> CompiledFunction::make(
     std::span<const c10::IValue> inputs) const {
   auto entry = std::make_shared<Entry>(Entry{guards::Guards(inputs)});
   const auto log_step = [&](const std::string& what) {
@@ -96,6 +98,19 @@ std::shared_ptr<const CompiledFunction::Entry> CompiledFunction::make(
   return entry;
 }
 
+bool CompiledFunction::is_full(bool is_for_other_size) const {
+  const Entries& known = entries();
+  if (options_.cache_limit) return known.size() >= *options_.cache_limit;
+  const std::int64_t limit = config::get<"cache_size_limit">();
+  if (is_for_other_size) {
+    const std::int64_t accumulated = config::get<"accumulated_cache_size_limit">();
+    return known.size() >= static_cast<std::size_t>(std::max(limit, accumulated));
+  }
+  const auto others =
+      std::ranges::count_if(known, [](const auto& entry) { return !entry->is_for_other_size; });
+  return others >= limit;
+}
+
 const CompiledFunction::Entry* CompiledFunction::add(std::span<const c10::IValue> inputs,
                                                      const guards::GlobalState& state) {
   const std::lock_guard lock(compiling_);
@@ -106,9 +121,9 @@ const CompiledFunction::Entry* CompiledFunction::add(std::span<const c10::IValue
       return "recompiling '" + options_.name + "': " + known.back()->guards.failure(inputs, state);
     });
   }
-  const std::size_t limit =
-      options_.cache_limit.value_or(static_cast<std::size_t>(config::get<"cache_size_limit">()));
-  if (known.size() >= limit) {
+  const bool is_for_other_size =
+      !known.empty() && known.back()->guards.meet_other_sizes(inputs, state);
+  if (is_full(is_for_other_size)) {
     if (!has_warned_.exchange(true)) {
       observe::log(observe::Component::dynamo, observe::Level::warning, [&] {
         return "'" + options_.name + "' was compiled " + std::to_string(known.size()) +
@@ -119,7 +134,9 @@ const CompiledFunction::Entry* CompiledFunction::add(std::span<const c10::IValue
     return nullptr;
   }
   auto longer = std::make_unique<Entries>(known);
-  longer->push_back(make(inputs));
+  auto made = make(inputs);
+  made->is_for_other_size = is_for_other_size;
+  longer->push_back(std::move(made));
   lists_.push_back(std::move(longer));
   entries_.store(lists_.back().get(), std::memory_order_release);
   return lists_.back()->back().get();

@@ -60,6 +60,7 @@ class CompiledFunction {
     std::optional<guards::Guards> captured_guards = {};
     std::shared_ptr<const CompiledGraph> compiled = {};  ///< Null: run the function itself.
     aten::ResultStructure structure = {};
+    bool is_for_other_size = false;  ///< Made because a tensor had another size.
   };
   using Entries = std::vector<std::shared_ptr<const Entry>>;
   const Entries& entries() const { return *entries_.load(std::memory_order_acquire); }
@@ -67,7 +68,9 @@ class CompiledFunction {
  private:
   const Entry* find(std::span<const c10::IValue> inputs, const guards::GlobalState& state) const;
   const Entry* add(std::span<const c10::IValue> inputs, const guards::GlobalState& state);
-  std::shared_ptr<const Entry> make(std::span<const c10::IValue> inputs) const;
+  std::shared_ptr<Entry> make(std::span<const c10::IValue> inputs) const;
+  /// Whether there may be no further entry for inputs that none fits.
+  bool is_full(bool is_for_other_size) const;
   const aten::ResultStructure& run_eagerly(const aten::Function& function,
                                            std::span<c10::IValue> inputs, Outputs& outputs) const;
   aten::RecordedCalls record_for(std::span<const c10::IValue> inputs) const;

@@ -91,12 +91,20 @@ bool TensorGuard::same_history(const at::Tensor& tensor) const {
   return is_leaf == is_leaf_ && (meta->requires_grad_ || !is_leaf) == requires_grad_;
 }
 
+bool TensorGuard::same_kind(const at::Tensor& tensor) const {
+  return tensor.scalar_type() == dtype_ && tensor.device() == device_ && same_history(tensor);
+}
+
 bool TensorGuard::holds(const at::Tensor& tensor) const {
   if (tensor.key_set() != keys_) return false;  // also tells the layout
   if (is_nested_) return true;
-  return tensor.scalar_type() == dtype_ && same_numbers(tensor.sizes(), sizes_) &&
-         (!has_strides_ || same_numbers(tensor.strides(), strides_)) &&
-         tensor.device() == device_ && same_history(tensor);
+  return same_numbers(tensor.sizes(), sizes_) &&
+         (!has_strides_ || same_numbers(tensor.strides(), strides_)) && same_kind(tensor);
+}
+
+bool TensorGuard::has_other_sizes(const at::Tensor& tensor) const {
+  return tensor.key_set() == keys_ && !is_nested_ && same_kind(tensor) &&
+         tensor.dim() == static_cast<std::int64_t>(sizes_.size()) && tensor.sizes() != sizes_;
 }
 
 std::string TensorGuard::failure(const at::Tensor& tensor, const std::string& name) const {
@@ -187,6 +195,23 @@ bool Guards::same_sharing(std::span<const c10::IValue> inputs) const {
     }
   }
   return true;
+}
+
+bool Guards::meet_other_sizes(std::span<const c10::IValue> inputs, const GlobalState& state) const {
+  if (!(state == state_) || inputs.size() != inputs_.size()) return false;
+  bool found = false;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const InputGuard& guard = inputs_[i];
+    if (holds(guard, inputs[i])) continue;
+    const at::Tensor* tensor = tensor_in(inputs[i]);
+    if (guard.tensor) {
+      if (tensor == nullptr || !guard.tensor->has_other_sizes(*tensor)) return false;
+      found = true;
+    } else if (!guard.constant.is_int() || !inputs[i].isInt()) {
+      return false;
+    }
+  }
+  return found;
 }
 
 std::string Guards::failure(std::span<const c10::IValue> inputs, const GlobalState& state) const {

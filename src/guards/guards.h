@@ -23,10 +23,14 @@ class TensorGuard {
   explicit TensorGuard(const at::Tensor& tensor);
 
   bool holds(const at::Tensor& tensor) const;
+  /// Whether its sizes, and perhaps the strides that follow from them, are all that differs.
+  bool has_other_sizes(const at::Tensor& tensor) const;
   /// One sentence about what differs in `tensor`, which is called `name`.
   std::string failure(const at::Tensor& tensor, const std::string& name) const;
 
  private:
+  /// Everything but sizes and strides.
+  bool same_kind(const at::Tensor& tensor) const;
   /// Whether it is a leaf and requires grad as before.
   bool same_history(const at::Tensor& tensor) const;
 
@@ -53,6 +57,8 @@ class Guards {
   bool same_properties(std::span<const c10::IValue> inputs) const;
   /// Whether they share memory as before. To be asked if their properties are the same.
   bool same_sharing(std::span<const c10::IValue> inputs) const;
+  /// Whether all that differs is the sizes of tensors, and integers, which then may be sizes.
+  bool meet_other_sizes(std::span<const c10::IValue> inputs, const GlobalState& state) const;
   /// One sentence about the first guard that fails, for the `recompiles` log; empty if all hold.
   std::string failure(std::span<const c10::IValue> inputs, const GlobalState& state) const;
 

@@ -125,6 +125,14 @@ def test_past_the_limit_it_runs_eagerly_with_one_warning(
 def test_the_limit_is_a_setting() -> None:
     compiled = assay.aot.compile(lambda x: x + 1, backend="eager")
     with assay.config.patch(cache_size_limit=2):
-        for size in range(1, 5):
-            assert torch.equal(compiled(torch.zeros(size)), torch.ones(size))
+        for dim in range(1, 5):
+            assert torch.equal(compiled(torch.zeros([2] * dim)), torch.ones([2] * dim))
     assert len(compiled.graphs) == 2
+
+
+def test_other_sizes_have_a_limit_of_their_own() -> None:
+    compiled = assay.aot.compile(lambda x: x + 1, backend="eager")
+    with assay.config.patch(cache_size_limit=2, accumulated_cache_size_limit=6):
+        for size in range(1, 9):
+            assert torch.equal(compiled(torch.zeros(size)), torch.ones(size))
+    assert len(compiled.graphs) == 6

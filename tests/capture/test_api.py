@@ -132,6 +132,16 @@ def test_a_custom_backend_knows_why_its_graph_ends(is_registered: bool) -> None:
     assert reasons[1].user_stack[0].lineno == LINE + 3
 
 
+class Graphs:
+    """A backend that counts what it is given."""
+
+    count = 0
+
+    def __call__(self, graph: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> Any:
+        self.count += 1
+        return graph.forward
+
+
 def scale(x: torch.Tensor, n: int) -> torch.Tensor:
     y = x * n
     sys.stdout.write("")
@@ -149,6 +159,25 @@ def test_profiler_counts_breaks_and_recompiles() -> None:
     assert f"scale ({FILE}:{line + 2})" in report
     assert "n is 1, was 0" in report
     assert "Set config.cache_size_limit to 12" in report
+
+
+@pytest.mark.parametrize(("accumulated", "expected"), [(64, 30), (20, 20), (2, 8)])
+def test_other_sizes_of_tensors_have_a_limit_of_their_own(accumulated: int, expected: int) -> None:
+    graphs = Graphs()
+    compiled = assay.compile(lambda x: (x * x.shape[0]).sum(), backend=graphs)
+    with assay.config.patch(accumulated_cache_size_limit=accumulated):
+        for size in range(1, 31):
+            assert compiled(torch.ones(size)).item() == size * size
+    assert graphs.count == expected
+
+
+def test_other_values_do_not_count_as_sizes() -> None:
+    graphs = Graphs()
+    compiled = assay.compile(lambda x, n: x * n, backend=graphs)
+    for n in range(12):
+        for size in (1, 2):
+            assert compiled(torch.ones(size), n).tolist() == [n] * size
+    assert graphs.count == 16  # eight numbers
 
 
 def test_profiler_without_trouble() -> None:
@@ -174,17 +203,11 @@ def shift(x: torch.Tensor) -> torch.Tensor:
 
 
 def compilations(calls: list[tuple[torch.Tensor, int]]) -> int:
-    compiled_graphs = 0
-
-    def count(graph: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> Any:
-        nonlocal compiled_graphs
-        compiled_graphs += 1
-        return graph.forward
-
-    compiled = assay.compile(scale_and_shift, backend=count, recompile_limit=3)
+    graphs = Graphs()
+    compiled = assay.compile(scale_and_shift, backend=graphs, recompile_limit=3)
     for x, n in calls:
         assert torch.equal(compiled(x, n), scale_and_shift(x, n))
-    return compiled_graphs
+    return graphs.count
 
 
 def test_sizes_beyond_the_limit_are_not_compiled_in_what_the_function_calls() -> None:

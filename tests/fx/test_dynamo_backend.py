@@ -66,17 +66,19 @@ def test_a_model_is_trained() -> None:
     assert_close(step(x), net(x))
 
 
+@pytest.mark.parametrize(("limit", "warnings"), [(10, 0), (5, 1)])
 def test_every_size_is_compiled_for_itself_up_to_the_limit(
-    capfd: pytest.CaptureFixture[str],
+    limit: int, warnings: int, capfd: pytest.CaptureFixture[str]
 ) -> None:
     net = model()
     step = compiled(net, dynamic=True)
-    for rows in range(2, 12):
-        x = torch.randn(rows, 4)
-        assert_close(step(x), net(x))
-        assert_close(gradients(net, step, x), gradients(net, net, x))
-    warning = "was compiled 8 times, which is its limit; further inputs run eagerly"
-    assert capfd.readouterr().err.count(warning) == 1
+    with assay.config.patch(cache_size_limit=2, accumulated_cache_size_limit=limit):
+        for rows in range(2, 12):
+            x = torch.randn(rows, 4)
+            assert_close(step(x), net(x))
+            assert_close(gradients(net, step, x), gradients(net, net, x))
+    warning = "was compiled 5 times, which is its limit; further inputs run eagerly"
+    assert capfd.readouterr().err.count(warning) == warnings
 
 
 def test_sizes_that_a_graph_computes_with() -> None:
