@@ -92,10 +92,13 @@ void flatten(Graph& graph, Node& flat) {
   graph.erase(flat);
 }
 
+bool is_of_the_shell(std::string_view attribute) {
+  return attribute == "_in_spec" || attribute == "_out_spec" || attribute == "_guards_fn";
+}
+
 bool is_spec_or_guard(const Node& node) {
-  const std::string& name = node.target().name();
-  if (node.op() == graph::Op::get_attr) return name == "_in_spec" || name == "_out_spec";
-  return node.op() == graph::Op::call_module && name == "_guards_fn";
+  const bool reads = node.op() == graph::Op::get_attr || node.op() == graph::Op::call_module;
+  return reads && is_of_the_shell(node.target().name());
 }
 
 }  // namespace
@@ -125,6 +128,13 @@ void unwrap_pytrees(Graph& graph) {
   for (auto node = rest.rbegin(); node != rest.rend(); ++node) {
     if ((*node)->users().empty()) graph.erase(**node);
   }
+  std::erase_if(graph.attributes(), [&](const graph::Attribute& attribute) {
+    return is_of_the_shell(attribute.name) &&
+           std::ranges::none_of(graph.nodes(), [&](const Node& node) {
+             return (node.op() == graph::Op::get_attr || node.op() == graph::Op::call_module) &&
+                    node.target().name() == attribute.name;
+           });
+  });
 }
 
 }  // namespace assay::repro

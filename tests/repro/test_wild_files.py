@@ -268,6 +268,14 @@ Repro()(torch.zeros(3))
     assert "forward() cannot contain this statement" in done.err
 
 
+@pytest.mark.parametrize("name", ["export_shell", "joint_graph"])
+def test_without_its_shell_it_runs_under_stock(name: str) -> None:
+    """What the file does not have (specs, guards) is gone from what is written."""
+    code = assay.load(WILD / f"{name}.py").code
+    assert "pytree" not in code and "missing" not in code
+    compile(code, name, "exec")
+
+
 def test_a_long_issue(tmp_path: Path) -> None:
     """The fences say where the program is; the last one that is a program counts."""
     prose = "".join(f"It isn't like {i}% of (what) I expected.\n" for i in range(40))

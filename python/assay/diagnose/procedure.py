@@ -323,7 +323,7 @@ class Procedure:
                 verdict.failure = f"line {line} of its output is {got!r}, in eager {expected!r}"
         else:
             verdict.kind, verdict.failure = compiled.kind, compiled.text()
-            verdict.step = "compare"
+            verdict.step = "run" if _raises_by_itself(compiled) else "compare"
             verdict.traceback = compiled.tail(compiled.stderr, 4000)
             verdict.frame = compiled.raised.get("frame") or {}
         if verdict.kind:
@@ -443,7 +443,7 @@ class Procedure:
         count = len(verdict.calls)
         plural = "" if count == 1 else "s"
         smallest = f" The smallest program that fails the same way is {count} call{plural}:{what}."
-        text = verdict.signature.get("text") or verdict.failure
+        text = (verdict.signature.get("text") or verdict.failure).rstrip(".")
         verdict.summary = f"The fault is in {where}: {text}." + (smallest if count else "")
         if not count and verdict.repro:
             verdict.summary += " The script was made smaller; see repro.py."
@@ -455,6 +455,14 @@ def _verb(outcome: Outcome) -> str:
         if outcome.kind in ("passed", "timeout", "memory")
         else (f"fails with {outcome.text()}")
     )
+
+
+def _raises_by_itself(outcome: Outcome) -> bool:
+    """Whether the script raises something else than what its own checks raise."""
+    return outcome.kind == "exception" and outcome.raised["type"] not in _OF_CHECKS
+
+
+_OF_CHECKS = ("AssertionError", "SystemExit")
 
 
 def _is_compilers(outcome: Outcome) -> bool:
