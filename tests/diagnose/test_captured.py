@@ -86,9 +86,7 @@ def test_a_result_keeps_the_operators_that_it_calls(tmp_path: Path) -> None:
     assert custom_operators.MARK not in reduced.read_text()
 
 
-def test_a_graph_that_assigns_to_data(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_graph_that_assigns_to_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Dynamo puts a function of its own into the graph, which no file could call."""
 
     def f(x: torch.Tensor) -> torch.Tensor:

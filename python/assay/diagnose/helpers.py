@@ -27,7 +27,9 @@ def without_dynamos(gm: torch.fx.GraphModule) -> torch.fx.GraphModule:
 def unreachable(gm: torch.fx.GraphModule) -> str | None:
     """A function of the script's that the graph calls and that cannot be imported."""
     for node in gm.graph.nodes:
-        if node.op == "call_function" and _targets.name_of(node.target).startswith(_OF_THIS_PROCESS):
+        if node.op == "call_function" and _targets.name_of(node.target).startswith(
+            _OF_THIS_PROCESS
+        ):
             return getattr(node.target, "__qualname__", None) or repr(node.target)
     return None
 

@@ -207,7 +207,7 @@ class Procedure:
             whole_script.climb(self, compiled)
             self.finish()
             return
-        for graph in [graph for graph in files if graph.is_usable]:
+        for graph in [graph for graph in files if graph.is_reducible]:
             if self._reduce(graph, is_accuracy=is_accuracy, timeout=timeout):
                 self.finish()
                 return
@@ -332,14 +332,18 @@ class Procedure:
         ours = [graph for graph in graphs.of_dynamo(found) if graph.is_usable]
         # If only one graph can be wrong, the reduction compares it first.
         is_only_one = bool(verdict.kind) and len(ours) == 1 and self.options.reduces
-        is_only_one = is_only_one and not ours[0].is_random
+        is_only_one = is_only_one and not ours[0].is_random and ours[0].is_reducible
         if is_only_one and self.wrong_graph(ours[0], {}, compiled, is_certain=False):
             return
         # What a script may rely on, if it shows a difference; alone it is no failure of the script.
         extras = accuracy.EXTRAS if verdict.kind else ("exception",)
         wrong = self.find_wrong(graphs.of_dynamo(found), extras=extras)
+        halves = [graph for graph in found if graph.half != "dynamo"]
         if wrong is None and verdict.kind:
-            wrong = self.find_wrong([graph for graph in found if graph.half != "dynamo"])
+            wrong = self.find_wrong(halves)
+        elif wrong is not None and not wrong[0].is_reducible:
+            of_it = [graph for graph in halves if graph.number == wrong[0].number]
+            wrong = self.find_wrong(of_it) or wrong
         for problem in accuracy.unusable(found):
             verdict.note(f"a graph could not be compared: {problem}")
         if wrong is not None:
