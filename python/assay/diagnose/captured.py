@@ -128,8 +128,8 @@ class Writer:
             saved.graph = _C.graph_from_module(gm, list(inputs))
         except Error as error:
             saved.problem = str(error)
-        if (name := helpers.unreachable(gm)) is not None:
-            saved.problem = f"it calls the function '{name}', which nothing can import"
+        if (function := helpers.unreachable(gm)) is not None:
+            saved.problem = f"it calls the function '{function}', which nothing can import"
         return saved
 
     def write(self, saved: Saved, inputs: Iterable[Any]) -> None:

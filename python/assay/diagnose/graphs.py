@@ -52,7 +52,7 @@ class Graph:
 
     @property
     def is_reducible(self) -> bool:
-        """Whether calls can be taken out alone: not between levels, whose values exist only there."""
+        """Whether calls can be taken out alone; values between levels exist only there."""
         return self.is_usable and not (self.half == "dynamo" and self.has_levels)
 
     def with_eager_random(self) -> Graph:
