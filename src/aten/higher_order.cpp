@@ -115,8 +115,13 @@ Value run_autograd_function(const Arguments& arguments, const RunPlan& plan) {
       }
     }
   }
-  const std::vector<Value> results =
-      unpack(runner_of(arguments.positional[0], plan).run(rest(arguments, 2)));
+  const GraphRunner& forward = runner_of(arguments.positional[0], plan);
+  std::vector<Value> inputs = rest(arguments, 2);
+  // Before PyTorch 2.10 the first input is the function's `ctx`, which the graph does not use.
+  if (arguments.positional[0].graph->placeholders().size() == inputs.size() + 1) {
+    inputs.insert(inputs.begin(), Value());
+  }
+  const std::vector<Value> results = unpack(forward.run(std::move(inputs)));
   if (results.empty()) throw UserError("the forward of a custom autograd function returns nothing");
   return results[0];
 }

@@ -152,6 +152,10 @@ class ForwardReader {
           return;
         }
         break;
+      case Statement::Kind::declaration:  // a joint graph's inputs, before they are unpacked
+        if (current.targets[0]->kind != Kind::name) break;
+        declared_.insert_or_assign(current.targets[0]->text, current.annotation);
+        return;
       case Statement::Kind::pass:
         return;
       case Statement::Kind::other:
@@ -238,7 +242,7 @@ class ForwardReader {
   void release(const Statement& current) {
     for (const Expression* target : current.targets) {
       if (target->kind != Kind::name) throw error(*target, "expected a name before '= None'");
-      if (!constants_.contains(target->text)) look_up(*target);
+      // What frees a value may stay behind when somebody deletes the call that made it.
     }
   }
 
@@ -259,6 +263,9 @@ class ForwardReader {
       if (target.kind != Kind::name) throw error(target, "expected a name");
       Node& item =
           call_function("operator.getitem", {tuple, static_cast<std::int64_t>(i)}, {}, target.text);
+      if (const auto found = declared_.find(target.text); found != declared_.end()) {
+        annotate(item, found->second);
+      }
       values_[target.text] = &item;
     }
   }
@@ -489,6 +496,7 @@ class ForwardReader {
   ModuleConstants constants_;
   bool has_constructor_;
   const Expression* annotation_ = nullptr;  // of the statement that is being read
+  std::unordered_map<std::string_view, const Expression*> declared_;
   std::size_t statement_offset_ = 0;
 };
 

@@ -435,8 +435,17 @@ class ExpressionParser {
     }
   }
 
+  // `primals_4: f32[]`, as PyTorch 2.0 logs a scalar, is no Python outside of an annotation.
+  const Expression* annotation() {
+    is_annotation_ = true;
+    const Expression* read = expression();
+    is_annotation_ = false;
+    return read;
+  }
+
   const Expression* subscript_index() {
     const std::size_t begin = token().offset;
+    if (is_annotation_ && at("]")) return finish(make(Kind::tuple, begin));
     const Expression* first = slice_or_expression();
     if (!at(",")) return first;
     Expression& tuple = make(Kind::tuple, begin);
@@ -643,6 +652,7 @@ class ExpressionParser {
   std::size_t next_ = 0;
   std::uint32_t nesting_ = 0;
   std::uint32_t printed_members_ = 0;  // around what is being read
+  bool is_annotation_ = false;         // what is being read
   std::vector<const Expression*> children_;
   std::vector<Expression::Keyword> keywords_;
 };

@@ -106,7 +106,7 @@ class StatementParser : private ExpressionParser {
       Statement::Parameter parameter;
       parameter.offset = token().offset;
       parameter.name = expect_name("a parameter's name");
-      if (accept(":")) parameter.annotation = expression();
+      if (accept(":")) parameter.annotation = annotation();
       if (accept("=")) parameter.default_value = expression();
       made.parameters.push_back(parameter);
       if (!accept(",") && !at(")")) fail("expected ',' or ')' after the parameter");
@@ -196,11 +196,10 @@ class StatementParser : private ExpressionParser {
     Statement& made = add(into, Statement::Kind::expression);
     const Expression* first = expression_list();
     if (accept(":")) {
-      made.kind = Statement::Kind::assign;
       made.targets.push_back(first);
-      made.annotation = expression();
-      expect("=");
-      made.value = expression_list();
+      made.annotation = annotation();
+      made.kind = at("=") ? Statement::Kind::assign : Statement::Kind::declaration;
+      if (accept("=")) made.value = expression_list();
     } else if (at("=")) {
       made.kind = Statement::Kind::assign;
       made.targets.push_back(first);

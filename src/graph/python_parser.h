@@ -61,15 +61,16 @@ struct Expression {
 
 struct Statement {
   enum class Kind : std::uint8_t {
-    assign,      // targets = value, or target: annotation = value
-    augmented,   // targets[0] operation value
-    expression,  // value
-    returns,     // value (nullptr for a bare return)
-    class_def,   // name, bases in value's children, body
-    function,    // name, parameters, body
-    with_block,  // value: the first item's expression; body
-    if_block,    // value: the condition; body
-    import,      // text only
+    assign,       // targets = value, or target: annotation = value
+    declaration,  // targets[0]: annotation
+    augmented,    // targets[0] operation value
+    expression,   // value
+    returns,      // value (nullptr for a bare return)
+    class_def,    // name, bases in value's children, body
+    function,     // name, parameters, body
+    with_block,   // value: the first item's expression; body
+    if_block,     // value: the condition; body
+    import,       // text only
     pass,
     other,  // text only, and body for a compound statement
   };

@@ -5,6 +5,8 @@
 #include <optional>
 #include <string_view>
 
+#include "graph/rewrite.h"
+
 namespace assay::repro {
 
 namespace {
@@ -48,22 +50,15 @@ std::optional<Argument> sizes_by_use(const Node& placeholder) {
 
 }  // namespace
 
+void bake_in(graph::Graph& graph, Node& placeholder, const Argument& sizes) {
+  graph::replace_uses(placeholder, sizes);
+  graph.erase(placeholder);
+}
+
 void bake_in_shapes(graph::Graph& graph) {
   for (Node* placeholder : graph.placeholders()) {
     if (placeholder->meta.value.known() || !placeholder->args().empty()) continue;
-    const auto sizes = sizes_by_use(*placeholder);
-    if (!sizes) continue;
-    const std::vector<Node*> users = placeholder->users();
-    for (Node* user : users) {
-      std::vector<Argument> args;
-      for (const Argument& argument : user->args()) {
-        args.push_back(argument.map_nodes([&](Node& node) -> Argument {
-          return &node == placeholder ? *sizes : Argument(&node);
-        }));
-      }
-      user->set_arguments(std::move(args), user->kwargs());
-    }
-    graph.erase(*placeholder);
+    if (const auto sizes = sizes_by_use(*placeholder)) bake_in(graph, *placeholder, *sizes);
   }
 }
 

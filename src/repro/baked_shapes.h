@@ -11,4 +11,7 @@ namespace assay::repro {
 /// it becomes that list, and the input goes.
 void bake_in_shapes(graph::Graph& graph);
 
+/// Makes an input the list `sizes` wherever it is used, and removes it.
+void bake_in(graph::Graph& graph, graph::Node& placeholder, const graph::Argument& sizes);
+
 }  // namespace assay::repro

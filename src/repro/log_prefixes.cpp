@@ -44,6 +44,21 @@ std::size_t old_prefix(std::string_view line) {
   return 0;
 }
 
+// `[__graph_code] text`: the format that notebooks and set_logs() leave.
+std::size_t name_prefix(std::string_view line) {
+  if (!line.starts_with("[__")) return 0;
+  const auto close = line.find(']');
+  if (close == std::string_view::npos) return 0;
+  return close + 1 < line.size() && line[close + 1] == ' ' ? close + 2 : close + 1;
+}
+
+// `[rank0]:` in front of all that, which torchrun adds.
+std::size_t rank_prefix(std::string_view line) {
+  if (!line.starts_with("[rank")) return 0;
+  const auto close = line.find("]:");
+  return close == std::string_view::npos ? 0 : close + 2;
+}
+
 // ` /usr/lib/.../_lazy_graph_module.py class GraphModule(torch.nn.Module):` without the path.
 std::string_view graph_line(std::string_view rest) {
   const auto at = rest.find("class ");
@@ -67,8 +82,12 @@ void strip_log_prefixes(std::string& text) {
     const auto newline = text.find('\n', begin);
     const std::size_t end = newline == std::string::npos ? text.size() : newline;
     std::string_view line = std::string_view(text).substr(begin, end - begin);
-    std::size_t prefix = new_prefix(line);
-    if (prefix == 0) prefix = old_prefix(line);
+    const std::size_t rank = rank_prefix(line);
+    const std::string_view logged = line.substr(rank);
+    std::size_t prefix = new_prefix(logged);
+    if (prefix == 0) prefix = old_prefix(logged);
+    if (prefix == 0) prefix = name_prefix(logged);
+    if (prefix != 0) prefix += rank;
     if (prefix != 0) {
       found = true;
       line = graph_line(line.substr(prefix));

@@ -16,12 +16,15 @@
 #include "repro/bundle.h"
 #include "repro/call_syntax.h"
 #include "repro/cpu_devices.h"
+#include "repro/graphs_in_text.h"
 #include "repro/header.h"
 #include "repro/input_syntax.h"
 #include "repro/log_prefixes.h"
 #include "repro/old_operators.h"
 #include "repro/programs.h"
+#include "repro/shapes_config.h"
 #include "repro/symbol_values.h"
+#include "repro/unwrap_pytrees.h"
 
 namespace assay::repro {
 
@@ -47,6 +50,7 @@ class FileReader {
     constants_ = graph::module_constants(source_, module_);
     for (const Statement& statement : module_.statements) top_level(statement);
     read_header();
+    unwrap_pytrees(*file_.graph);
     graph::inline_modules(*file_.graph);
     rename_old_operators(*file_.graph);
     read_inputs();
@@ -130,6 +134,8 @@ class FileReader {
       file_.environment.push_back({std::string(target.children[1]->value), text_of(value)});
     } else if (name == kInlinedStorages && value.kind == Kind::dict) {
       inlined_storages(value);
+    } else if (name == "_shapes_config" && value.kind == Kind::string) {
+      shapes_ = parse_shapes_config(value.value);
     } else if (name == "opt_mod" && value.kind == Kind::call) {
       const Call call(source_, value);
       if (auto backend = call.constant<std::string>(1, "backend", "a string")) {
@@ -163,7 +169,14 @@ class FileReader {
     if (call.callee() != "run_repro") return;
     constexpr std::size_t kOnly = Call::kKeywordOnly;
     const auto text = [&](std::string_view keyword, std::string& into) {
-      if (auto found = call.constant<std::string>(kOnly, keyword, "a string")) into = *found;
+      const Expression* given = call.argument(kOnly, keyword);
+      if (given == nullptr || given->kind == Kind::none) return;
+      if (given->kind == Kind::string) {
+        into = std::string(given->value);
+      } else {  // command=sys.argv[1]
+        note("run_repro's argument " + std::string(keyword) + " is computed: '" + text_of(*given) +
+             "'; Assay ignores it");
+      }
     };
     text("command", file_.command);
     text("tracing_mode", file_.tracing_mode);
@@ -197,8 +210,7 @@ class FileReader {
       file_.save_directory = std::string(directory.children[2]->value);
       return;
     }
-    throw error(directory, "expected a string",
-                "or os.path.join(os.path.dirname(os.path.abspath(__file__)), 'directory')");
+    note("run_repro's argument save_dir is computed: '" + text + "'; Assay ignores it");
   }
 
   void inlined_storages(const Expression& dictionary) {
@@ -236,6 +248,7 @@ class FileReader {
   void read_inputs() {
     const auto placeholders = std::as_const(*file_.graph).placeholders();
     auto written = inputs_.take(placeholders.size());
+    if (!written) written = from_shapes_config();
     std::vector<InputReader::Written> aligned =
         written ? align(std::move(*written)) : from_annotations();
     settle_symbols(file_, aligned, constants_);
@@ -264,6 +277,22 @@ class FileReader {
         source_.file + ": the file does not describe the input '" + placeholder.name() + "'",
         "expected def load_args(reader), args = [...], or an annotation such as '" +
             placeholder.name() + ": \"f32[8, 16]\"'");
+  }
+
+  std::optional<std::vector<InputReader::Written>> from_shapes_config() {
+    const auto placeholders = file_.graph->placeholders();
+    if (!shapes_ || shapes_->size() != placeholders.size()) return std::nullopt;
+    std::vector<InputReader::Written> made;
+    for (std::size_t i = 0; i < placeholders.size(); ++i) {
+      if (const auto* meta = std::get_if<graph::TensorMeta>(&(*shapes_)[i])) {
+        TensorInput tensor;
+        tensor.meta = *meta;
+        made.push_back({with_own_storage(file_, std::move(tensor)), {}});
+      } else {
+        bake_in(*file_.graph, *placeholders[i], std::get<graph::Argument>((*shapes_)[i]));
+      }
+    }
+    return made;
   }
 
   // A readable graph has no load_args, but its parameters say what they are.
@@ -340,6 +369,7 @@ class FileReader {
   const Module& module_;
   graph::ModuleConstants constants_;
   InputReader inputs_;
+  std::optional<std::vector<ShapesEntry>> shapes_;
 };
 
 }  // namespace
@@ -356,14 +386,58 @@ const char* to_string(Stage stage) {
   throw InternalError("unknown stage");
 }
 
-ReproFile parse_repro_file(std::string text, const std::string& name) {
-  strip_log_prefixes(text);
+namespace {
+
+// What became of a text that is read as Python.
+struct Attempt {
+  std::optional<ReproFile> file;
+  std::optional<UserError> failure;  // if there is no file
+  bool is_python = true;             // all of it, with a graph
+};
+
+bool has_graph(const Module& module) {
+  return std::ranges::any_of(module.statements, [](const Statement& statement) {
+    return statement.kind == Statement::Kind::class_def ||
+           (statement.kind == Statement::Kind::function && statement.name == "forward");
+  });
+}
+
+// A repro as stock PyTorch writes them, and not the program it was made from.
+bool is_repro(const Module& module) {
+  return std::ranges::any_of(module.statements, [](const Statement& statement) {
+    const bool is_class = statement.kind == Statement::Kind::class_def;
+    const bool is_function = statement.kind == Statement::Kind::function;
+    return (is_class && statement.name == "Repro") ||
+           (is_function && statement.name == "load_args");
+  });
+}
+
+// The repros, or everything if there are none. The last one first: it is what the ones before it
+// were reduced or changed to.
+std::vector<const Module*> by_preference(const std::vector<Module>& programs) {
+  std::vector<const Module*> ordered;
+  for (const Module& program : programs) ordered.push_back(&program);
+  std::ranges::reverse(ordered);
+  if (std::ranges::any_of(programs, is_repro)) {
+    std::erase_if(ordered, [](const Module* program) { return !is_repro(*program); });
+  }
+  return ordered;
+}
+
+Attempt read_python(std::string text, const std::string& name) {
+  Attempt attempt;
   auto source = std::make_unique<Source>(Source{name, std::move(text)});
-  Recovered recovered = parse_what_can_be_read(*source);
+  Recovered recovered;
+  try {
+    recovered = parse_what_can_be_read(*source);
+  } catch (const UserError& error) {
+    attempt.failure = error;
+    attempt.is_python = false;
+    return attempt;
+  }
+  attempt.is_python = !recovered.first_error && has_graph(recovered.module);
   std::vector<Module> programs = split_programs(recovered.module, *source);
-  std::optional<UserError> failure;
-  // The last one: it is what the others were reduced or changed to.
-  for (auto program = programs.rbegin(); program != programs.rend(); ++program) {
+  for (const Module* program : by_preference(programs)) {
     ReproFile file;
     file.source = std::move(source);
     try {
@@ -372,16 +446,38 @@ ReproFile parse_repro_file(std::string text, const std::string& name) {
       if (programs.size() > 1) {
         file.notes.push_back("the file holds " + std::to_string(programs.size()) +
                              " programs; this is number " +
-                             std::to_string(programs.rend() - program));
+                             std::to_string(program - programs.data() + 1));
       }
-      return file;
+      attempt.file = std::move(file);
+      return attempt;
     } catch (const UserError& error) {
-      if (!failure) failure = error;
+      if (!attempt.failure) attempt.failure = error;
       source = std::move(file.source);
     }
   }
   // If something was skipped, that is why the rest makes no sense.
-  throw recovered.first_error ? *recovered.first_error : *failure;
+  if (recovered.first_error) attempt.failure = recovered.first_error;
+  return attempt;
+}
+
+}  // namespace
+
+ReproFile parse_repro_file(std::string text, const std::string& name) {
+  strip_log_prefixes(text);
+  Attempt whole = read_python(text, name);
+  if (whole.file) return std::move(*whole.file);
+  if (whole.is_python) throw *whole.failure;
+  for (std::string& part : graphs_in_text(text)) {
+    Attempt attempt = read_python(std::move(part), name);
+    if (attempt.file) {
+      attempt.file->notes.insert(attempt.file->notes.begin(),
+                                 "the file is not a Python program; Assay reads the graph in it");
+      return std::move(*attempt.file);
+    }
+    // What is wrong with the graph says more than that the text around it is not Python.
+    if (attempt.is_python) whole.failure = attempt.failure;
+  }
+  throw *whole.failure;
 }
 
 ReproFile read_repro_file(const std::filesystem::path& path) {

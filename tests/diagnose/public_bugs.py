@@ -195,6 +195,89 @@ def f(x):
     return x.expand(3, 4).add_(1)
 args = (torch.randn(1, 4),)
 """),
+    # Of int8 values that are all negative, the largest is 0.
+    "max_int8": Bug(
+        "pytorch/pytorch#191499", "inductor", "accuracy", ("torch.max", "torch.argmax"), """
+def f(x):
+    return torch.max(x), torch.argmax(x)
+args = (-torch.arange(1, 19, dtype=torch.int8).flip(0),)
+""", tail="print(torch.compile(f)(*args))\n", is_inside=False),
+    # The cast to half precision is left out.
+    "attention_casts": Bug(
+        "pytorch/pytorch#171190", "inductor", "accuracy",
+        ("torch._C._nn.scaled_dot_product_attention", ".to", ".float"), """
+def f(q, k, v):
+    q = q.to(torch.float16).float()
+    return torch.nn.functional.scaled_dot_product_attention(q, k, v)
+args = [torch.randn(1, 2, 8, 16) * 20 for _ in range(3)]
+"""),
+    "negative_power": Bug(
+        VALIDATION, "inductor", "accuracy", ("**",), """
+def f(x):
+    return x ** -1
+args = (torch.tensor([1, 2, -1]),)
+"""),
+    "nan_is_not_comparable": Bug(
+        "pytorch/pytorch#188225", "inductor", "exception",
+        ("torch.arccosh", "torch.nn.functional.softmax", "torch.neg", "torch.ones", "torch.log2"),
+        """
+def f():
+    one = torch.ones([2, 2])
+    return torch.nn.functional.softmax(torch.arccosh(torch.log2(torch.atan2(one, one))), dim=1)
+args = ()
+"""),
+    # Needs a second call, whose inputs share memory.
+    "alias_in_second_call": Bug(
+        "pytorch/pytorch#139789", "aot_autograd", "output", (), """
+def f(x, y):
+    x.mul_(2)
+    return x + y
+""", is_inside=False, tail="""
+c = torch.compile(f)
+first = c(torch.ones(4), torch.ones(4))
+base = torch.ones(8)
+print(first, c(base[:4], base[2:6]))
+"""),
+    "second_derivative": Bug(
+        "pytorch/pytorch#183603", "aot_autograd", "exception", (), """
+def f(x):
+    y = (x ** 4).sum()
+    return torch.autograd.grad(y, x, create_graph=True)[0]
+""", is_inside=False, tail="""
+x = torch.tensor([0.5, 1.5], requires_grad=True)
+print(torch.autograd.grad(torch.compile(f)(x).sum(), x)[0])
+"""),
+    # The backward pass is wrong only because it runs outside of autocast.
+    "autocast_off_inside": Bug(
+        "pytorch/pytorch#179804", "aot_autograd", "output", (), """
+weight = torch.randn(8, 8, requires_grad=True)
+def f(x):
+    with torch.autocast("cpu", enabled=False):
+        return x.float() @ weight.float().T
+""", is_inside=False, tail="""
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    y = torch.compile(f)(torch.randn(4, 8, dtype=torch.bfloat16))
+y.sum().backward()
+print(weight.grad.flatten()[:8])
+"""),
+    "nested_regions": Bug(
+        "pytorch/pytorch#192905", "dynamo", "output", (), """
+region = torch.compiler.nested_compile_region
+class Layer(torch.nn.Module):
+    def __init__(self, flag):
+        super().__init__()
+        self.flag = flag
+@region
+def inner(layer, x):
+    return x.sin() if layer.flag else x.cos()
+@region
+def outer(layer, x):
+    return inner(layer, x) + 1.0
+layers = [Layer(True), Layer(False)]
+def f(x):
+    return sum(outer(layer, x) for layer in layers)
+args = (torch.ones(4),)
+""", is_inside=False, tail="print(torch.compile(f)(*args))\n"),
     # No graph shows it: that the input is a ZeroTensor cannot be written to a file.
     "zero_tensor": Bug(
         "pytorch/pytorch#197067", "inductor", "signal", (), """

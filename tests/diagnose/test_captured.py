@@ -84,3 +84,38 @@ def test_a_result_keeps_the_operators_that_it_calls(tmp_path: Path) -> None:
     reduced.write_text(head + call.format("torch.relu"))
     reduction.keep_operators(original, reduced)
     assert custom_operators.MARK not in reduced.read_text()
+
+
+def test_a_graph_that_assigns_to_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dynamo puts a function of its own into the graph, which no file could call."""
+
+    def f(x: torch.Tensor) -> torch.Tensor:
+        y = x + 1
+        x.data = torch.ones(3)
+        return y
+
+    graphs: list[torch.fx.GraphModule] = []
+
+    def backend(gm: torch.fx.GraphModule, inputs: Any) -> Any:
+        graphs.append(gm)
+        return gm
+
+    torch._dynamo.reset()
+    torch.compile(f, backend=backend)(torch.zeros(3))
+    saved = captured.Writer(str(tmp_path)).save(
+        "0_dynamo", graphs[0], [torch.zeros(3)], "eager", "after_dynamo", None
+    )
+    assert saved.problem is None
+    assert "torch.Tensor.set_(" in saved.file.read_text()
+    assert "assay.fx" not in saved.file.read_text()
+
+
+def test_a_function_that_cannot_be_imported(tmp_path: Path) -> None:
+    graph = torch.fx.Graph()
+    x = graph.placeholder("x")
+    graph.output((graph.call_function(lambda x: x + 1, (x,)),))
+    gm = torch.fx.GraphModule({}, graph)
+    saved = captured.Writer(str(tmp_path)).save(
+        "0_dynamo", gm, [torch.zeros(3)], "eager", "after_dynamo", None
+    )
+    assert "<lambda>', which nothing can import" in (saved.problem or "")

@@ -16,6 +16,7 @@ from assay.diagnose import output
         ("nan", "nan"),
         ("a  b", "a b"),
         ("grad_fn=<MulBackward0>", "grad_fn=<CompiledFunctionBackward>"),
+        ("<generator object f at 0x7f01>", "<generator object f at 0x7fa2>"),
     ],
 )
 def test_rounding_is_not_a_difference(left: str, right: str) -> None:
@@ -31,6 +32,7 @@ def test_rounding_is_not_a_difference(left: str, right: str) -> None:
         ("dtype=torch.int8", "dtype=torch.int64"),
         ("0.5", "nan"),
         ("one\ntwo", "one"),
+        ("0x7f01", "0x7fa2"),
     ],
 )
 def test_other_text_and_numbers_are(left: str, right: str) -> None:

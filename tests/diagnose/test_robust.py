@@ -19,10 +19,11 @@ from support.command import environment as clean
 
 
 def children(pid: int) -> list[int]:
-    found = []
-    for thread in Path(f"/proc/{pid}/task").glob("*/children"):
-        with contextlib.suppress(OSError):
-            found += [int(child) for child in thread.read_text().split()]
+    found: list[int] = []
+    with contextlib.suppress(OSError):  # it may end meanwhile
+        for thread in Path(f"/proc/{pid}/task").glob("*/children"):
+            with contextlib.suppress(OSError):
+                found += [int(child) for child in thread.read_text().split()]
     return found
 
 

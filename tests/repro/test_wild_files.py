@@ -21,6 +21,7 @@ from support.command import assay as run_assay
 WILD = ROOT / "tests" / "fixtures" / "wild"
 
 ON_CPU = "; Assay runs it on the CPU"
+NOT_PYTHON = "the file is not a Python program; Assay reads the graph in it"
 
 
 def t(*values: Any, dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -115,6 +116,23 @@ FILES: dict[str, tuple[Any, list[str]]] = {
         ["the device 'cuda:0'" + ON_CPU],
     ),
     "repeats": ((t(0, 0, 0, 1, 1, dtype=torch.int64),), []),
+    "custom_function": ((t(0, 0), t(0, 0)), []),
+    "issue_text": ([torch.zeros(2, 2), None], [NOT_PYTHON]),
+    "fenced_repro": ((t(0, 0, 0, dtype=torch.int64),), ["line 3 is not Python and was skipped"]),
+    "rank_log": ((t(0, 0),), []),
+    "notebook_log": ((t(0, 0, 0, dtype=torch.float64),), []),
+    "generated_code": ((t(1, 1, dtype=torch.bool),), [NOT_PYTHON]),
+    "exported": ((torch.zeros(2, 2),), []),
+    "export_shell": ((t(0, 0, 0), torch.tensor(True)), []),
+    "joint_graph": ([[2, 2], torch.zeros(2, 2), None], [NOT_PYTHON]),
+    "shapes_config": ((torch.zeros(24), torch.tensor(True)), []),
+    "computed_arguments": (
+        (t(0, 0),),
+        [
+            "run_repro's argument command is computed: 'sys.argv[1]'; Assay ignores it",
+            "run_repro's argument save_dir is computed",
+        ],
+    ),
 }
 
 
@@ -248,6 +266,57 @@ Repro()(torch.zeros(3))
     done = run_assay("run", path)
     assert done.code == 2, done
     assert "forward() cannot contain this statement" in done.err
+
+
+@pytest.mark.parametrize("name", ["export_shell", "joint_graph"])
+def test_without_its_shell_it_runs_under_stock(name: str) -> None:
+    """What the file does not have (specs, guards) is gone from what is written."""
+    code = assay.load(WILD / f"{name}.py").code
+    assert "pytree" not in code and "missing" not in code
+    compile(code, name, "exec")
+
+
+def test_a_long_issue(tmp_path: Path) -> None:
+    """The fences say where the program is; the last one that is a program counts."""
+    prose = "".join(f"It isn't like {i}% of (what) I expected.\n" for i in range(40))
+    repro = (WILD / "computed_arguments.py").read_text()
+    path = tmp_path / "issue.md"
+    path.write_text(f"{prose}```\n{repro}```\n{prose}```\nError: (no) 'kernel\n```\n{prose}")
+    done = run_assay("run", path, "--json")
+    assert done.code == 0, done.err
+    assert NOT_PYTHON in "\n".join(done.json()["inputs"]["notes"])
+
+
+def test_what_is_wrong_in_a_graph_in_a_text(tmp_path: Path) -> None:
+    path = tmp_path / "log.txt"
+    path.write_text("""\
+It's this graph:
+ <eval_with_key>.8 class GraphModule(torch.nn.Module):
+    def forward(self, x: f32[2]):
+        for _ in x:
+            pass
+        return (x,)
+""")
+    done = run_assay("show", path)
+    assert done.code == 2
+    assert "log.txt:4:8: a graph's forward() cannot contain this statement" in done.err
+
+
+def test_programs_around_a_repro(tmp_path: Path) -> None:
+    """The repro counts, not the program before or behind it that it was made from."""
+    user = """
+import torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.sin(x)
+x = torch.ones(3)
+torch.compile(Model())(x)
+"""
+    path = tmp_path / "both.py"
+    path.write_text(user + (WILD / "computed_arguments.py").read_text() + user)
+    done = run_assay("show", path, "--code")
+    assert done.code == 0, done.err
+    assert "torch.ops.aten.sub.Tensor(arg0_1, arg0_1)" in done.out
 
 
 # --- Damaged files --------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from torch._subclasses.fake_tensor import FakeTensor
 
 from assay import _C
 from assay._backends import backend_name as name_of
-from assay.diagnose import custom_operators
+from assay.diagnose import custom_operators, helpers
 from assay.errors import Error
 from assay.stock import sent_backend
 
@@ -123,10 +123,13 @@ class Writer:
         saved = Saved(self, self.directory / f"{name}.py", stage, backend)
         saved.has_real_inputs = not any(isinstance(value, FakeTensor) for value in inputs)
         saved.lines = [*self._setting_lines(settings or {}), *custom_operators.lines(gm)]
+        gm = helpers.without_dynamos(gm)
         try:
             saved.graph = _C.graph_from_module(gm, list(inputs))
         except Error as error:
             saved.problem = str(error)
+        if (function := helpers.unreachable(gm)) is not None:
+            saved.problem = f"it calls the function '{function}', which nothing can import"
         return saved
 
     def write(self, saved: Saved, inputs: Iterable[Any]) -> None:

@@ -50,6 +50,11 @@ class Graph:
         """Whether torch.func's levels are entered and left in the graph."""
         return self.is_usable and "_increment_nesting(" in self.file.read_text()
 
+    @property
+    def is_reducible(self) -> bool:
+        """Whether calls can be taken out alone; values between levels exist only there."""
+        return self.is_usable and not (self.half == "dynamo" and self.has_levels)
+
     def with_eager_random(self) -> Graph:
         """The same graph, with random numbers that are eager's."""
         file = self.file.with_name(f"{self.file.stem}_eager_random.py")
@@ -86,11 +91,7 @@ def of_dynamo(graphs: list[Graph]) -> list[Graph]:
 
 
 def at(graphs: list[Graph], where: dict[str, Any]) -> list[Graph]:
-    """Those of one place: Dynamo's graph first, which a user can read, then the half.
-
-    Between the levels of torch.func no call can be taken out alone; there the half goes first.
-    """
+    """Those of one place: Dynamo's graph first, which a user can read, then the half."""
     number, half = where.get("graph"), where.get("half")
     found = [graph for graph in graphs if graph.number == number]
-    found = [graph for graph in found if graph.half in ("dynamo", half)]
-    return sorted(found, key=lambda graph: graph.has_levels)
+    return [graph for graph in found if graph.half in ("dynamo", half)]

@@ -16,6 +16,8 @@ TOKEN = re.compile(
 IS_FLOAT = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][-+]?\d+)?$")
 # Of a compiled function it is one node, whatever the operators are.
 GRADIENT = re.compile(r"grad_fn=<\w+>")
+# ``<generator object f at 0x7f...>``: forks of one process repeat it, compiled ones need not.
+ADDRESS = re.compile(r"\bat 0x[0-9a-fA-F]+")
 RELATIVE = 1e-3  # of the larger number...
 UNITS = 1.01  # ...or this many units in the last printed place
 
@@ -71,7 +73,7 @@ def _same(left: str, right: str, again: str) -> bool:
 
 
 def _tokens(line: str) -> list[str]:
-    line = GRADIENT.sub("grad_fn", line)
+    line = ADDRESS.sub("at 0x", GRADIENT.sub("grad_fn", line))
     return [token for token in TOKEN.findall(line) if not token.isspace()]
 
 

@@ -207,7 +207,7 @@ class Procedure:
             whole_script.climb(self, compiled)
             self.finish()
             return
-        for graph in [graph for graph in files if graph.is_usable]:
+        for graph in [graph for graph in files if graph.is_reducible]:
             if self._reduce(graph, is_accuracy=is_accuracy, timeout=timeout):
                 self.finish()
                 return
@@ -323,7 +323,7 @@ class Procedure:
                 verdict.failure = f"line {line} of its output is {got!r}, in eager {expected!r}"
         else:
             verdict.kind, verdict.failure = compiled.kind, compiled.text()
-            verdict.step = "compare"
+            verdict.step = "run" if _raises_by_itself(compiled) else "compare"
             verdict.traceback = compiled.tail(compiled.stderr, 4000)
             verdict.frame = compiled.raised.get("frame") or {}
         if verdict.kind:
@@ -332,14 +332,18 @@ class Procedure:
         ours = [graph for graph in graphs.of_dynamo(found) if graph.is_usable]
         # If only one graph can be wrong, the reduction compares it first.
         is_only_one = bool(verdict.kind) and len(ours) == 1 and self.options.reduces
-        is_only_one = is_only_one and not ours[0].is_random
+        is_only_one = is_only_one and not ours[0].is_random and ours[0].is_reducible
         if is_only_one and self.wrong_graph(ours[0], {}, compiled, is_certain=False):
             return
         # What a script may rely on, if it shows a difference; alone it is no failure of the script.
         extras = accuracy.EXTRAS if verdict.kind else ("exception",)
         wrong = self.find_wrong(graphs.of_dynamo(found), extras=extras)
+        halves = [graph for graph in found if graph.half != "dynamo"]
         if wrong is None and verdict.kind:
-            wrong = self.find_wrong([graph for graph in found if graph.half != "dynamo"])
+            wrong = self.find_wrong(halves)
+        elif wrong is not None and not wrong[0].is_reducible:
+            of_it = [graph for graph in halves if graph.number == wrong[0].number]
+            wrong = self.find_wrong(of_it) or wrong
         for problem in accuracy.unusable(found):
             verdict.note(f"a graph could not be compared: {problem}")
         if wrong is not None:
@@ -443,7 +447,7 @@ class Procedure:
         count = len(verdict.calls)
         plural = "" if count == 1 else "s"
         smallest = f" The smallest program that fails the same way is {count} call{plural}:{what}."
-        text = verdict.signature.get("text") or verdict.failure
+        text = (verdict.signature.get("text") or verdict.failure).rstrip(".")
         verdict.summary = f"The fault is in {where}: {text}." + (smallest if count else "")
         if not count and verdict.repro:
             verdict.summary += " The script was made smaller; see repro.py."
@@ -455,6 +459,14 @@ def _verb(outcome: Outcome) -> str:
         if outcome.kind in ("passed", "timeout", "memory")
         else (f"fails with {outcome.text()}")
     )
+
+
+def _raises_by_itself(outcome: Outcome) -> bool:
+    """Whether the script raises something else than what its own checks raise."""
+    return outcome.kind == "exception" and outcome.raised["type"] not in _OF_CHECKS
+
+
+_OF_CHECKS = ("AssertionError", "SystemExit")
 
 
 def _is_compilers(outcome: Outcome) -> bool:

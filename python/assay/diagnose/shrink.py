@@ -48,6 +48,7 @@ class _Test:
         self.known: dict[str, bool] = {}
         self.trials = 0
         self.frame: dict[str, Any] = {}
+        self.are_numbers: bool | None = None  # what the first program prints differently
 
     def __call__(self, text: str) -> bool:
         key = hashlib.sha256(text.encode()).hexdigest()
@@ -70,10 +71,16 @@ class _Test:
             return False
         if self.is_output:
             expected = eager.stdout.read_text()
-            if output.difference(expected, printed) is None:
+            difference = output.difference(expected, printed)
+            if difference is None:
+                return False
+            # A wrong number must not become another text, such as that of an object.
+            are_numbers = output.is_numeric(difference[1], difference[2])
+            if self.are_numbers is not None and are_numbers != self.are_numbers:
                 return False
             if not output.repeats(expected, self.runs.candidate(text, "none").stdout.read_text()):
                 return False
+            self.are_numbers = are_numbers
         self.frame = frame or self.frame
         return True
 

@@ -67,6 +67,16 @@ class PythonTrial(AfterDynamo):
         return super().run(_Flat(module), stage, inputs)
 
 
+class TransformedTrial(PythonTrial):
+    """A graph that enters and leaves functorch's levels itself, for a backend of PyTorch's.
+
+    Dynamo makes such graphs of ``torch.func``'s transforms, and cannot trace them again.
+    """
+
+    def find_compiler(self) -> Callable[..., Any]:
+        return AfterDynamo.find_compiler(self)
+
+
 class _Compiled(torch.nn.Module):
     """What a backend returned, with the parameters of the graph it was given."""
 

@@ -44,7 +44,7 @@ TORCH_FUNCTIONS = words(
 
 # Namespaces below torch: which of their names may be called.
 _EXPLICIT = {
-    ("torch", "_C"): "_set_grad_enabled _log_api_usage_once",
+    ("torch", "_C"): "_set_grad_enabled _set_fwd_grad_enabled _log_api_usage_once",
     ("torch", "amp", "autocast_mode"): "_enter_autocast _exit_autocast",
     ("torch", "_C", "_functorch"): (
         "_vmap_increment_nesting _vmap_decrement_nesting _grad_increment_nesting "
@@ -53,9 +53,11 @@ _EXPLICIT = {
     ),
     ("torch", "_functorch", "predispatch"): (
         "_vmap_increment_nesting _vmap_decrement_nesting _add_batch_dim _remove_batch_dim "
-        "lazy_load_decompositions"
+        "_jvp_increment_nesting _jvp_decrement_nesting _enter_dual_level _exit_dual_level "
+        "_make_dual _unpack_dual _unwrap_for_grad lazy_load_decompositions"
     ),
     ("torch", "_functorch", "vmap"): "lazy_load_decompositions _add_batch_dim _remove_batch_dim",
+    ("torch", "autograd", "forward_ad"): "_maybe_load_decompositions",
     ("torch", "autograd", "function"): "FunctionCtx",
     ("torch", "nn"): "Parameter Buffer",
     ("torch", "nn", "parameter"): "Parameter Buffer",
@@ -198,6 +200,8 @@ def is_callable(path: tuple[str, ...]) -> bool:
         return is_operator(path)
     if space == ("torch",):
         return name in torch_functions()
+    if space == ("torch", "functional"):  # where Dynamo finds torch.split and others
+        return name in torch.functional.__all__
     if space == ("torch", "nn", "functional"):
         return name in functional_functions()
     if space in BUILTIN_SPACES:

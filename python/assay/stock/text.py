@@ -60,6 +60,9 @@ IGNORED_TARGETS = re.compile(r"(os\.environ\[|torch\.[\w.]*config\.)|load_args\.
 IGNORED_CONDITIONS = ("__name__ == '__main__'", "'__compile_source__' in globals()")
 
 
+_LEVELS = ("torch._C._functorch.", "torch._functorch.predispatch.")
+
+
 @dataclass
 class ReproText:
     """A repro file as a syntax tree, and what a trial needs to know of it."""
@@ -82,6 +85,11 @@ class ReproText:
         """A stack that has only the line of a node; empty for one that is not the first there."""
         lines = [line for line, node in self.lines.items() if node == name]
         return "".join(f'  File "{FILE}", line {line}, in forward\n' for line in lines)
+
+    @property
+    def has_levels(self) -> bool:
+        """Whether the graph enters functorch's levels by calls of its own."""
+        return any(call.startswith(_LEVELS) for call in self.calls.values())
 
     @property
     def parameters(self) -> list[str]:

@@ -74,4 +74,8 @@ def _kind_of(loaded: text.ReproText) -> type[Trial]:
         from assay.stock.python_trial import PythonTrial
 
         return PythonTrial
+    if loaded.stage == "after_dynamo" and loaded.has_levels:
+        from assay.stock.python_trial import TransformedTrial
+
+        return TransformedTrial
     return AfterDynamo if loaded.stage == "after_dynamo" else AfterAot
