@@ -114,7 +114,7 @@ def test_a_bias_is_added_with_what_follows(capfd: pytest.CaptureFixture[str]) ->
     steps = steps_of(capfd, lambda x, w, b: F.gelu(F.linear(x, w, b)), [x, w, b])
     assert [step.split(":")[0] for step in steps] == [
         "extern torch.ops.aten.mm.default",
-        "kernel fused_add_mul_erf_0",
+        "kernel fused_add_mul_sub_erf_0",
     ]
 
 
