@@ -1,6 +1,7 @@
 #include "aten/input_copies.h"
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/_unsafe_view.h>
 #include <ATen/ops/empty.h>
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/GradMode.h>
@@ -26,7 +27,8 @@ class Copier {
       const c10::AutoGradMode grad(true);
       if (!tensor.is_leaf()) {
         const Tensor copy = made.clone();
-        made = copy.strides() == made.strides() ? copy : made.view_as(made);
+        // A copy of a tensor with gaps has other strides. This is none, nor a view to autograd.
+        made = copy.strides() == made.strides() ? copy : at::_unsafe_view(made, made.sizes());
       }
     }
     tensors_.emplace(tensor.unsafeGetTensorImpl(), made);

@@ -1,9 +1,15 @@
 #include "aten/recorder.h"
 
+#include <ATen/ops/bernoulli.h>
+
 #include <algorithm>
+#include <functional>
+#include <limits>
+#include <numeric>
 
 #include "assay/error.h"
 #include "aten/call.h"
+#include "aten/current_node.h"
 #include "aten/operator_record.h"
 #include "aten/operators.h"
 #include "aten/record_arguments.h"
@@ -30,6 +36,30 @@ bool is_composite(const c10::OperatorHandle& op) {
 void run_below(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Recorder::Stack& stack) {
   const NotTracedScope guard;
   op.redispatchBoxed(keys, &stack);
+}
+
+// Functionalization makes `bernoulli.p` of `bernoulli_`. But that one draws row by row, and this
+// one in the order of memory. False if there is nothing to do.
+bool draw_in_order_of_memory(const c10::OperatorHandle& op, Recorder::Stack& stack) {
+  if (op.operator_name() != c10::OperatorName("aten::bernoulli", "p")) return false;
+  if (current_node != nullptr && current_node->target().base_name() == "bernoulli") return false;
+  const at::Tensor self = stack[0].toTensor();
+  std::vector<std::int64_t> order(static_cast<std::size_t>(self.dim()));
+  std::iota(order.begin(), order.end(), 0);
+  // Dimensions of one element are anywhere.
+  std::ranges::stable_sort(order, std::greater(), [&](std::int64_t dim) {
+    return self.size(dim) > 1 ? self.stride(dim) : std::numeric_limits<std::int64_t>::max();
+  });
+  std::vector<std::int64_t> rows = order;
+  std::erase_if(rows, [&](std::int64_t dim) { return self.size(dim) <= 1; });
+  if (std::ranges::is_sorted(rows)) return false;
+  std::vector<std::int64_t> back(order.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    back[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
+  }
+  const auto generator = stack[2].toOptional<at::Generator>();
+  stack = {at::bernoulli(self.permute(order), stack[1].toDouble(), generator).permute(back)};
+  return true;
 }
 
 }  // namespace
@@ -265,6 +295,7 @@ void Recorder::record_call(const c10::OperatorHandle& op, c10::DispatchKeySet ke
 
 void Recorder::record(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack& stack) {
   if (replacement_ && replacement_(op, stack)) return;
+  if (draw_in_order_of_memory(op, stack)) return;
   if (is_composite(op)) {
     op.redispatchBoxed(keys, &stack);
     return;

@@ -3,6 +3,7 @@
 
 #include <ATen/FunctionalTensorWrapper.h>
 #include <ATen/autocast_mode.h>
+#include <ATen/ops/_unsafe_view.h>
 #include <ATen/ops/empty_like.h>
 #include <c10/core/GradMode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
@@ -213,10 +214,11 @@ class Trace {
     // What is a leaf for the user stays one: autocast casts it once in a region.
     if (primal.leaf.requires_grad() && !primal.is_leaf) {
       const c10::AutoGradMode grad(true);
-      // A copy has other strides only where elements share memory, and those nobody can change.
+      // A copy of a tensor with gaps has other strides. This is none, nor a view to autograd.
       const Tensor copy = primal.leaf.clone();
-      primal.changeable =
-          copy.strides() == primal.leaf.strides() ? copy : primal.leaf.view_as(primal.leaf);
+      primal.changeable = copy.strides() == primal.leaf.strides()
+                              ? copy
+                              : at::_unsafe_view(primal.leaf, primal.leaf.sizes());
     }
     primal.initial = &recorder_->node_of(plain_value(primal.changeable));
     primal.initial_history = primal.changeable.grad_fn();
@@ -493,9 +495,9 @@ class Trace {
     for (std::size_t i = 0; i < primals_.size(); ++i) {
       const TracedPrimal& primal = primals_[i];
       if (joint_.primals[i].shared) continue;  // its inputs are places in the copy
-      if (primal.initial == primal.placeholder || primal.initial->target().base_name() != "clone") {
-        continue;
-      }
+      if (primal.initial == primal.placeholder) continue;
+      const std::string_view name = primal.initial->target().base_name();
+      if (name != "clone" && name != "_unsafe_view") continue;
       primal.initial->replace_all_uses_with(*primal.placeholder);
       joint_.graph->erase(*primal.initial);
     }

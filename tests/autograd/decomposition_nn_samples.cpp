@@ -79,6 +79,7 @@ constexpr Sample kLossSamples[] = {
     {"aten::smooth_l1_loss", "normal(4, 6), normal(4, 6), none, 0.0"},
     {"aten::soft_margin_loss", "normal(4, 6), signs(4, 6)"},
     {"aten::soft_margin_loss", "normal(4, 6), signs(4, 6), none"},
+    {"aten::soft_margin_loss", "row_major(4, 6), signs(4, 6), none"},
     {"aten::binary_cross_entropy_backward", "number(0.5), unit(4, 6), unit(4, 6)"},
     {"aten::binary_cross_entropy_backward",
      "normal(4, 6), unit(4, 6), unit(4, 6), unit(4, 6), none"},

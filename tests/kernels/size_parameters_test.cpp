@@ -16,6 +16,12 @@ TEST(SizeParameters, TakesOutNumbersButNotThoseOfNamesAndArrays) {
             "f32 t_3[256]; x1 = load_f32x16(p + # * i0 + #) / #f + 0x1p3f + 2L - 0.5;");
 }
 
+TEST(SizeParameters, AlignmentsAreConstants) {
+  const KernelOutline found = outline_of("f32 t[9] __attribute__((aligned(64))); x = t + 64;");
+  EXPECT_EQ(found.numbers, (Numbers{"64"}));
+  EXPECT_EQ(found.outline, "f32 t[9] __attribute__((aligned(64))); x = t + #;");
+}
+
 TEST(SizeParameters, PassesTheNumbersThatDiffer) {
   const auto text = [](const char* rows, const char* scale, const char* lanes) {
     return outline_of(std::string("(void* const* buffers, long begin, long end) {\n  for (i < ") +

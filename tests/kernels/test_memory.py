@@ -1,4 +1,4 @@
-"""The memory that intermediate results take: shared by all programs, and never what a caller sees."""
+"""The memory of intermediate results: shared by all programs, and never what a caller sees."""
 
 from __future__ import annotations
 

@@ -6,7 +6,8 @@ import pytest
 import torch
 import torch.utils._pytree as pytree
 
-import kernels.public_bugs_memory  # noqa: F401  (adds to BUGS)
+import kernels.public_bugs_in_place
+import kernels.public_bugs_memory  # noqa: F401
 from kernels.against_eager import Program
 from kernels.public_bugs import BUGS
 

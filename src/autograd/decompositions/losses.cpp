@@ -71,7 +71,7 @@ Tensor huber_loss(const Tensor& self, const Tensor& target, std::int64_t reducti
 Tensor soft_margin_loss(const Tensor& self, const Tensor& target, std::int64_t reduction) {
   // ATen makes it of operators, each of which rounds.
   const at::ScalarType dtype = self.scalar_type();
-  const Tensor product = rounded(widen(target).neg() * widen(self), dtype);
+  const Tensor product = rounded(widen(self) * widen(target).neg(), dtype);
   return reduced(rounded(product.exp(), dtype).log1p(), reduction, dtype);
 }
 

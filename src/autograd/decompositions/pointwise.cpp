@@ -66,7 +66,7 @@ Tensor lerp_scalar(const Tensor& self, const Tensor& end, const Scalar& weight) 
   const Tensor to = widen(end);
   const Tensor way = to - from;
   const Tensor result = std::abs(w) < 0.5 ? from + way * weight : to - way * (1 - w);
-  return result.to(self.scalar_type());
+  return in_order_of_operands({self, end}, result.to(self.scalar_type()));
 }
 
 Tensor lerp_tensor(const Tensor& self, const Tensor& end, const Tensor& weight) {
@@ -74,7 +74,8 @@ Tensor lerp_tensor(const Tensor& self, const Tensor& end, const Tensor& weight) 
   const Tensor from = widen(self);
   const Tensor to = widen(end);
   const Tensor way = to - from;
-  return at::where(w.abs() < 0.5, from + way * w, to - way * one_minus(w)).to(self.scalar_type());
+  const Tensor result = at::where(w.abs() < 0.5, from + way * w, to - way * one_minus(w));
+  return in_order_of_operands({self, end, weight}, result.to(self.scalar_type()));
 }
 
 Tensor rsub_tensor(const Tensor& self, const Tensor& other, const Scalar& alpha) {
@@ -201,8 +202,9 @@ DecompositionTable pointwise_decompositions() {
       row<ops::isinf>("abs, eq, ne", isinf),
       row<ops::isneginf>("eq, ne", isneginf),
       row<ops::isposinf>("eq, ne", isposinf),
-      row_of_floats<ops::lerp_Scalar>("_to_copy, add, mul, sub", lerp_scalar),
-      row_of_floats<ops::lerp_Tensor>("_to_copy, abs, add, lt, mul, neg, sub, where", lerp_tensor),
+      row_of_floats<ops::lerp_Scalar>("_to_copy, add, clone, mul, permute, sub", lerp_scalar),
+      row_of_floats<ops::lerp_Tensor>(
+          "_to_copy, abs, add, clone, lt, mul, neg, permute, sub, where", lerp_tensor),
       row<ops::masked_fill_Scalar>("clone, full, where", masked_fill_scalar),
       row<ops::masked_fill_Tensor>("clone, where", masked_fill_tensor),
       row<ops::nan_to_num>("clone, eq, full, isnan, where", nan_to_num),

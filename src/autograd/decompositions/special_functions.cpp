@@ -35,13 +35,16 @@ Tensor times_logarithm(const Tensor& x, const Tensor& y, const Tensor& logarithm
 Tensor xlogy(const Tensor& self, const Tensor& other) {
   const at::ScalarType dtype = float_result_dtype(promoted_dtype(self, other));
   const Tensor y = other.to(dtype);
-  return times_logarithm(widen(self.to(dtype)), widen(y), widen(y.log())).to(dtype);
+  const Tensor result = times_logarithm(widen(self.to(dtype)), widen(y), widen(y.log())).to(dtype);
+  return in_order_of_operands({self, other}, result);
 }
 
 Tensor xlog1py(const Tensor& self, const Tensor& other) {
   const at::ScalarType dtype = float_result_dtype(promoted_dtype(self, other));
   const Tensor y = other.to(dtype);
-  return times_logarithm(widen(self.to(dtype)), widen(y), widen(y.log1p())).to(dtype);
+  const Tensor result =
+      times_logarithm(widen(self.to(dtype)), widen(y), widen(y.log1p())).to(dtype);
+  return in_order_of_operands({self, other}, result);
 }
 
 // A number is one of the result's dtype, as a tensor is.
@@ -128,7 +131,8 @@ DecompositionTable special_function_decompositions() {
       row<ops::logit>("_to_copy, add, clamp, div, log, neg", logit),
       row<ops::sinc>("_to_copy, div, eq, full, mul, sin, where", sinc),
       row<ops::special_entr>("_to_copy, eq, full, gt, isnan, log, mul, neg, where", entr),
-      row<ops::special_xlog1py>("_to_copy, eq, full, isnan, log1p, mul, where", xlog1py),
+      row<ops::special_xlog1py>("_to_copy, clone, eq, full, isnan, log1p, mul, permute, where",
+                                xlog1py),
       row<ops::special_xlog1py_other_scalar>("_to_copy, eq, full, isnan, log1p, mul, where",
                                              xlog1py_scalar_other),
       row<ops::special_xlog1py_self_scalar>("_to_copy, eq, full, isnan, log1p, mul, where",
@@ -136,7 +140,7 @@ DecompositionTable special_function_decompositions() {
       row<ops::xlogy_Scalar_Other>("_to_copy, eq, full, isnan, log, mul, where",
                                    xlogy_scalar_other),
       row<ops::xlogy_Scalar_Self>("_to_copy, eq, full, isnan, log, mul, where", xlogy_scalar_self),
-      row<ops::xlogy_Tensor>("_to_copy, eq, full, isnan, log, mul, where", xlogy),
+      row<ops::xlogy_Tensor>("_to_copy, clone, eq, full, isnan, log, mul, permute, where", xlogy),
   });
   return table;
 }

@@ -42,6 +42,46 @@ std::vector<std::int64_t> inverse_permutation(at::IntArrayRef order) {
   return inverse;
 }
 
+// Whether a pointwise operator puts dimension `outer` of its result inside of `inner`: positive if
+// it does, negative if not, and 0 if the operands do not tell. The first that tells decides.
+int is_inside_out(at::ArrayRef<at::Tensor> operands, at::IntArrayRef sizes, std::int64_t outer,
+                  std::int64_t inner) {
+  const auto rank = static_cast<std::int64_t>(sizes.size());
+  for (const at::Tensor& operand : operands) {
+    const auto stride = [&](std::int64_t dim) {
+      const std::int64_t own = dim - rank + operand.dim();
+      const bool is_broadcast =
+          own < 0 || (operand.size(own) == 1 && sizes[static_cast<std::size_t>(dim)] != 1);
+      return is_broadcast ? 0 : operand.stride(own);
+    };
+    const std::int64_t first = stride(outer);
+    const std::int64_t second = stride(inner);
+    if (first == 0 || second == 0) continue;
+    if (first != second) return first < second ? 1 : -1;
+    if (sizes[static_cast<std::size_t>(inner)] > sizes[static_cast<std::size_t>(outer)]) return 1;
+  }
+  return 0;
+}
+
+// The dimensions of the result of a pointwise operator in the order in which they are in memory,
+// the outermost first.
+std::vector<std::int64_t> memory_order(at::ArrayRef<at::Tensor> operands, at::IntArrayRef sizes) {
+  std::vector<std::int64_t> order(sizes.size());
+  std::iota(order.begin(), order.end(), 0);
+  // By insertion from the innermost on: where nothing tells, dimensions stay as they are.
+  for (std::size_t next = order.size(); next-- > 0;) {
+    std::size_t at = next;
+    for (std::size_t other = next + 1; other < order.size(); ++other) {
+      const int swaps = is_inside_out(operands, sizes, order[at], order[other]);
+      if (swaps < 0) break;
+      if (swaps == 0) continue;
+      std::swap(order[at], order[other]);
+      at = other;
+    }
+  }
+  return order;
+}
+
 }  // namespace
 
 at::ScalarType compute_dtype(at::ScalarType dtype) { return at::toOpMathType(dtype); }
@@ -155,6 +195,23 @@ at::Tensor full_strided(at::IntArrayRef sizes, at::IntArrayRef strides, const at
 at::Tensor in_memory_order_of(const at::Tensor& like, const at::Tensor& values) {
   const std::vector<std::int64_t> order =
       order_of_strides(like.sizes(), strides_like(like, at::MemoryFormat::Preserve));
+  if (std::is_sorted(order.begin(), order.end())) {
+    return values.clone(at::MemoryFormat::Contiguous);
+  }
+  return values.permute(order)
+      .clone(at::MemoryFormat::Contiguous)
+      .permute(inverse_permutation(order));
+}
+
+at::Tensor in_order_of_operands(at::ArrayRef<at::Tensor> operands, const at::Tensor& values) {
+  const std::vector<std::int64_t> order = memory_order(operands, values.sizes());
+  std::int64_t expected = 1;
+  bool is_same = true;
+  for (auto at = order.rbegin(); at != order.rend(); ++at) {
+    is_same = is_same && (values.size(*at) <= 1 || values.stride(*at) == expected);
+    expected *= values.size(*at);
+  }
+  if (is_same || expected == 0) return values;
   if (std::is_sorted(order.begin(), order.end())) {
     return values.clone(at::MemoryFormat::Contiguous);
   }

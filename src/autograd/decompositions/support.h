@@ -74,6 +74,10 @@ at::Tensor full_strided(at::IntArrayRef sizes, at::IntArrayRef strides, const at
 /// A copy of `values`, dense, with its dimensions in memory in the order of those of `like`.
 at::Tensor in_memory_order_of(const at::Tensor& like, const at::Tensor& values);
 
+/// `values` with the strides that one pointwise operator gives its result for `operands`, in their
+/// order. Several operators in its place may give others.
+at::Tensor in_order_of_operands(at::ArrayRef<at::Tensor> operands, const at::Tensor& values);
+
 /// A per-channel tensor (or any one-dimensional one) in the shape that broadcasts along dimension
 /// `dim` of a tensor with `dims` dimensions.
 at::Tensor along(const at::Tensor& vector, std::int64_t dim, std::int64_t dims);

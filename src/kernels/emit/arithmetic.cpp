@@ -376,6 +376,10 @@ std::string arithmetic(Prelude& prelude, Op op, std::string_view element, int la
                           ")");
     case Op::reciprocal:
       return number(1, element) + " / " + a;
+    case Op::sqrt:
+      // The NaN of a negative number is positive, as in ATen; the processor's is negative.
+      return a + " < " + number(0, element) + " ? " + constant(std::nan("")) + " : " +
+             call(float_function(prelude, op, element, lanes));
     case Op::rsqrt:
       return number(1, element) + " / " + float_function(prelude, Op::sqrt, element, lanes) + "(" +
              a + ")";

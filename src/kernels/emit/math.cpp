@@ -107,6 +107,27 @@ void define_import(Prelude& prelude, const std::string& name, Op op, const std::
               arguments(count, "") + "); }\n");
 }
 
+// Sleef's overflow before their results do. ATen's do so, too, but only in whole vectors.
+void define_hyperbolic(Prelude& prelude, const std::string& name, Op op, std::string_view element,
+                       int lanes) {
+  const bool is_single = element == "f32";
+  prelude.add(
+      fill_in("inline_ $F $N($F x) {\n"
+              "  $F root = $exp($half * (x < $zero ? -x : x));\n"
+              "  $F far = $half * root * root;\n"
+              "  $F near = $near(x);\n"
+              "  return x > $limit ? far : x < -$limit ? $sign far : near;\n"
+              "}\n",
+              {{"F", prelude.type(element, lanes)},
+               {"N", name},
+               {"exp", float_function(prelude, Op::exp, element, lanes)},
+               {"near", imported_function(prelude, op, element, lanes)},
+               {"half", is_single ? "0.5f" : "0.5"},
+               {"zero", is_single ? "0.0f" : "0.0"},
+               {"limit", is_single ? "88.0f" : "709.0"},
+               {"sign", op == Op::sinh ? "-" : ""}}));
+}
+
 }  // namespace
 
 std::string imported_function(Prelude& prelude, Op op, std::string_view element, int lanes) {
@@ -124,7 +145,9 @@ std::string float_function(Prelude& prelude, Op op, std::string_view element, in
                           operand_count(op), lanes));
     return name;
   }
-  if (!define_polynomial(prelude, op, element, lanes, name)) {
+  if (op == Op::sinh || op == Op::cosh) {
+    define_hyperbolic(prelude, name, op, element, lanes);
+  } else if (!define_polynomial(prelude, op, element, lanes, name)) {
     define_import(prelude, name, op, std::string(element), lanes);
   }
   return name;

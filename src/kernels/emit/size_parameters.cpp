@@ -64,7 +64,8 @@ KernelOutline outline_of(std::string_view text) {
     }
     const std::size_t end = end_of_word(text, at);
     const std::string_view word = text.substr(at, end - at);
-    if (is_digit(word[0]) && brackets == 0 && is_parameter(word)) {
+    const bool is_alignment = result.outline.ends_with("aligned(");
+    if (is_digit(word[0]) && brackets == 0 && !is_alignment && is_parameter(word)) {
       result.numbers.emplace_back(word);
       result.positions.push_back(result.outline.size());
       // A float and a whole number are not the same kernel.

@@ -16,7 +16,7 @@
 namespace assay::kernels {
 
 /// A kernel's text with its numbers taken out: whole numbers, and floats with the suffix f. Sizes
-/// of arrays stay, since C++ wants them to be constant.
+/// and alignments of arrays stay, since C++ wants them to be constant.
 struct KernelOutline {
   std::string outline;
   std::vector<std::string> numbers;    ///< As they are written, in order.

@@ -266,7 +266,8 @@ std::string convert(Prelude& prelude, const std::string& value, std::string_view
   }
   if (is_float(from)) {
     if (to_width >= 4) return step(value, to);
-    return convert(prelude, step(value, "i32"), "i32", to, lanes);
+    const char* through = from == "f64" && to == "u8" ? "i64" : "i32";
+    return convert(prelude, step(value, through), through, to, lanes);
   }
   if (from_width == to_width) return reinterpret(prelude, value, to, lanes);
   // The compiler knows how to double and to halve the width in registers, and no more.
