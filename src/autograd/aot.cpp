@@ -6,6 +6,7 @@
 
 #include "assay/error.h"
 #include "aten/facts.h"
+#include "aten/operator_record.h"
 #include "aten/runner.h"
 #include "autograd/decompositions.h"
 #include "autograd/origins.h"
@@ -44,10 +45,28 @@ std::vector<Tensor> pick_tensors(const std::vector<c10::IValue>& inputs,
   return tensors;
 }
 
+// Functionalization knows what PyTorch's own operators write to; a library's operator that writes
+// to its arguments cannot be traced.
+void check_no_foreign_writes(const graph::Graph& graph) {
+  for (const graph::Node& node : graph.nodes()) {
+    if (node.op() != graph::Op::call_function) continue;
+    const std::string_view name = node.target().name();
+    constexpr std::string_view prefix = "torch.ops.";
+    if (!name.starts_with(prefix)) continue;
+    const std::string_view op = name.substr(prefix.size());
+    if (op.starts_with("aten.") || op.starts_with("prims.")) continue;
+    if (!aten::operator_record(node).writes.empty()) {
+      throw TraceError("'" + std::string(name) + "' writes to its arguments, and is not PyTorch's",
+                       "backend 'eager' runs it");
+    }
+  }
+}
+
 }  // namespace
 
 JointGraph trace_graph(const CompileRequest& request, std::vector<Structure>& results,
                        bool decompose) {
+  check_no_foreign_writes(*request.graph);
   const aten::GraphRunner runner(*request.graph, request.context->source);
   const auto positions = positions_of_tensors(request.inputs);
   Origins origins(*request.graph);
