@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "assay/error.h"
+#include "aten/autocast_regions.h"
 #include "aten/facts.h"
 #include "aten/operator_record.h"
 #include "aten/runner.h"
@@ -62,11 +63,27 @@ void check_no_foreign_writes(const graph::Graph& graph) {
   }
 }
 
+// The tensors of a trace have no memory that an operator could look into.
+void run_without_memory(const aten::GraphRunner& runner, std::span<c10::IValue> inputs,
+                        Outputs& outputs, const aten::NodeObserver& observer) {
+  try {
+    runner.call(inputs, outputs, observer);
+  } catch (const aten::OperatorError& error) {
+    if (std::string_view(error.what()).find("its data is not allocated yet") ==
+        std::string_view::npos) {
+      throw;
+    }
+    throw TraceError(std::string("an operator looks into a tensor's memory: ") + error.what(),
+                     "backend 'eager' runs it");
+  }
+}
+
 }  // namespace
 
 JointGraph trace_graph(const CompileRequest& request, std::vector<Structure>& results,
                        bool decompose) {
   check_no_foreign_writes(*request.graph);
+  const aten::AutocastScope regions;
   const aten::GraphRunner runner(*request.graph, request.context->source);
   const auto positions = positions_of_tensors(request.inputs);
   Origins origins(*request.graph);
@@ -88,7 +105,7 @@ JointGraph trace_graph(const CompileRequest& request, std::vector<Structure>& re
         std::vector<c10::IValue> inputs = request.inputs;
         for (std::size_t i = 0; i < positions.size(); ++i) inputs[positions[i]] = tensors[i];
         c10::SmallVector<c10::IValue, 8> leaves;
-        runner.call(inputs, leaves, note);
+        run_without_memory(runner, inputs, leaves, note);
         std::vector<Tensor> flat;
         results.clear();  // a trace may run its program twice
         for (c10::IValue& leaf : leaves) {
