@@ -3,6 +3,7 @@
 #include <ATen/PythonTorchFunctionTLS.h>
 #include <ATen/SavedTensorHooks.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/functorch/DynamicLayer.h>
 #include <c10/core/impl/TorchDispatchModeTLS.h>
 #include <torch/csrc/utils/pybind.h>
 
@@ -13,6 +14,7 @@
 #include "capture/code_facts.h"
 #include "capture/frame_record.h"
 #include "capture/hook.h"
+#include "capture/listener.h"
 #include "capture/loop.h"
 #include "capture/raised.h"
 #include "capture/stance.h"
@@ -37,11 +39,12 @@ bool is_wanted(PyCodeObject* code) {
 }
 
 // Modes see every call of a tensor function, and may do anything then: what runs under one is not
-// captured.
+// captured. Nor is what runs inside a transform of torch.func, on its wrapped tensors.
 bool is_under_modes() {
   using Functions = at::impl::PythonTorchFunctionTLS;
   return Functions::stack_len() > 0 || c10::impl::TorchDispatchModeTLS::stack_len() > 0 ||
-         Functions::get_disabled_state() != at::impl::TorchFunctionDisabledState::ENABLED;
+         Functions::get_disabled_state() != at::impl::TorchFunctionDisabledState::ENABLED ||
+         at::functorch::maybeCurrentDynamicLayer().has_value();
 }
 
 // Watches the instruction boundaries of one frame.
@@ -208,7 +211,9 @@ class FrameDriver : public Boundary {
       });
       const std::size_t limit = capture_.cache->settings.cache_limit.value_or(
           static_cast<std::size_t>(config::get<"cache_size_limit">()));
-      if (at.segments.size() >= limit) {
+      const bool hits_limit = at.segments.size() >= limit;
+      if (!may_recompile(to_string(a.code->co_name), reason, hits_limit)) return Step::raised;
+      if (hits_limit) {
         if (!at.has_warned) {
           at.has_warned = true;
           observe::log(observe::Component::dynamo, observe::Level::warning, [&] {

@@ -305,3 +305,17 @@ def test_operator_of_a_library_that_writes_to_its_argument(x):
     increment(y)
     increment(x)
     return x + y
+
+
+@program
+def test_functional_call_under_grad():
+    torch.manual_seed(0)
+    layer = torch.nn.Linear(4, 2)
+
+    def f(x):
+        values = {name: value.detach() for name, value in layer.named_parameters()}
+        return torch.func.grad(lambda p: torch.func.functional_call(layer, p, (x,)).sum())(values)
+
+    yield f
+    for _ in range(3):
+        yield call(data(3, 4))
