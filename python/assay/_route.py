@@ -18,6 +18,7 @@ import torch
 import assay
 from assay._after_import import after_import
 from assay._route_config import RoutedConfig
+from assay._route_dynamo import join_exceptions, on_guard_failure, watch_recordings
 
 __all__ = ["route"]
 
@@ -30,7 +31,7 @@ def route() -> None:
     _replace(torch.compiler, _COMPILER)
     after_import("torch._dynamo", _route_dynamo)
     after_import("torch._dynamo.utils", _route_dynamo_utils)
-    after_import("torch._dynamo.exc", _route_exceptions)
+    after_import("torch._dynamo.exc", join_exceptions)
 
 
 def compile(
@@ -55,7 +56,7 @@ def compile(
         backend = _registered_with_dynamo(backend)
     if backend in (None, "inductor"):
         options = None  # they are Inductor's
-    return assay.compile(
+    compiled: Any = assay.compile(
         model,
         backend=backend,
         fullgraph=fullgraph,
@@ -65,6 +66,10 @@ def compile(
         disable=disable,
         recompile_limit=recompile_limit,
     )
+    if type(compiled).__name__ == "CapturedFunction":
+        compiled._torchdynamo_orig_callable = compiled.__wrapped__
+        compiled._torchdynamo_wrapper_id = id(compiled)
+    return compiled
 
 
 def register_backend(compiler_fn: Any = None, name: str | None = None, tags: Any = ()) -> Any:
@@ -115,10 +120,21 @@ def _compile_in_place(self: torch.nn.Module, *args: Any, **kwargs: Any) -> None:
 
 
 def optimize(
-    backend: Any = None, *, nopython: bool = False, disable: bool = False, **settings: Any
+    backend: Any = None,
+    *,
+    nopython: bool = False,
+    disable: bool = False,
+    guard_fail_fn: Any = None,
+    **settings: Any,
 ) -> Callable[[Any], Any]:
     """``torch._dynamo.optimize(backend)(fn)``; further settings are accepted and ignored."""
-    return functools.partial(compile, backend=backend, fullgraph=nopython, disable=disable)
+
+    def decorate(fn: Any) -> Any:
+        if guard_fail_fn is not None:
+            on_guard_failure(fn, guard_fail_fn)
+        return compile(fn, backend=backend, fullgraph=nopython, disable=disable)
+
+    return decorate
 
 
 def run(fn: Any = None) -> Any:
@@ -247,8 +263,4 @@ def _route_dynamo(module: ModuleType) -> None:
 
 def _route_dynamo_utils(module: ModuleType) -> None:
     _replace(module, {"CompileProfiler": assay.CompileProfiler, "compile_times": compile_times})
-
-
-def _route_exceptions(module: ModuleType) -> None:
-    caught = {name: getattr(assay, name) for name in ("BackendCompilerFailed", "Unsupported")}
-    _replace(module, caught)
+    watch_recordings()

@@ -8,6 +8,7 @@
 #include "capture/driver.h"
 #include "capture/frame_record.h"
 #include "capture/function.h"
+#include "capture/listener.h"
 #include "capture/stance.h"
 #include "capture/unsupported.h"
 #include "config/config.h"
@@ -112,6 +113,10 @@ void add_captured_functions(py::module_& module) {
   module.def("capture_skip_files", &capture::set_library_files, py::arg("prefixes"));
   module.def("capture_set_unsupported",
              [](const py::object& type) { capture::set_unsupported_class(type.ptr()); });
+  module.def("capture_set_listener",
+             [](const py::object& function) { capture::set_listener(function.ptr()); });
+  module.def("capture_set_recompile_check",
+             [](const py::object& function) { capture::set_recompile_check(function.ptr()); });
   module.def("capture_set_frame_recorder", [](const py::object& take, const py::object& keep) {
     capture::set_frame_recorder(take.ptr(), keep.ptr());
   });

@@ -25,6 +25,19 @@ AutocastState AutocastState::current() {
           at::autocast::is_autocast_cache_enabled()};
 }
 
+AutocastScope::AutocastScope() : depth_(region_depth()) {}
+
+AutocastScope::~AutocastScope() {
+  const int depth = region_depth();
+  if (depth <= depth_) return;
+  for (int i = depth; i > depth_; --i) {
+    if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
+  }
+  at::autocast::set_autocast_enabled(at::kCPU, before_.is_enabled);
+  at::autocast::set_autocast_dtype(at::kCPU, before_.dtype);
+  at::autocast::set_autocast_cache_enabled(before_.is_cache_enabled);
+}
+
 AutocastRegions::AutocastRegions(graph::Graph& graph)
     : graph_(graph), outer_(AutocastState::current()), outer_depth_(region_depth()) {}
 

@@ -25,6 +25,20 @@ struct AutocastState {
   bool operator==(const AutocastState&) const = default;
 };
 
+/// Leaves, at its end, the regions that a run of a graph entered and did not leave, because a call
+/// between raised.
+class AutocastScope {
+ public:
+  AutocastScope();
+  ~AutocastScope();
+  AutocastScope(const AutocastScope&) = delete;
+  AutocastScope& operator=(const AutocastScope&) = delete;
+
+ private:
+  AutocastState before_ = AutocastState::current();
+  int depth_;
+};
+
 class AutocastRegions {
  public:
   /// What autocast is now counts as being outside of the program.

@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "assay/error.h"
+#include "aten/autocast_regions.h"
 #include "aten/facts.h"
+#include "aten/operator_record.h"
 #include "aten/runner.h"
 #include "autograd/decompositions.h"
 #include "autograd/origins.h"
@@ -44,10 +46,44 @@ std::vector<Tensor> pick_tensors(const std::vector<c10::IValue>& inputs,
   return tensors;
 }
 
+// Functionalization knows what PyTorch's own operators write to; a library's operator that writes
+// to its arguments cannot be traced.
+void check_no_foreign_writes(const graph::Graph& graph) {
+  for (const graph::Node& node : graph.nodes()) {
+    if (node.op() != graph::Op::call_function) continue;
+    const std::string_view name = node.target().name();
+    constexpr std::string_view prefix = "torch.ops.";
+    if (!name.starts_with(prefix)) continue;
+    const std::string_view op = name.substr(prefix.size());
+    if (op.starts_with("aten.") || op.starts_with("prims.")) continue;
+    if (!aten::operator_record(node).writes.empty()) {
+      throw TraceError("'" + std::string(name) + "' writes to its arguments, and is not PyTorch's",
+                       "backend 'eager' runs it");
+    }
+  }
+}
+
+// The tensors of a trace have no memory that an operator could look into.
+void run_without_memory(const aten::GraphRunner& runner, std::span<c10::IValue> inputs,
+                        Outputs& outputs, const aten::NodeObserver& observer) {
+  try {
+    runner.call(inputs, outputs, observer);
+  } catch (const aten::OperatorError& error) {
+    if (std::string_view(error.what()).find("its data is not allocated yet") ==
+        std::string_view::npos) {
+      throw;
+    }
+    throw TraceError(std::string("an operator looks into a tensor's memory: ") + error.what(),
+                     "backend 'eager' runs it");
+  }
+}
+
 }  // namespace
 
 JointGraph trace_graph(const CompileRequest& request, std::vector<Structure>& results,
                        bool decompose) {
+  check_no_foreign_writes(*request.graph);
+  const aten::AutocastScope regions;
   const aten::GraphRunner runner(*request.graph, request.context->source);
   const auto positions = positions_of_tensors(request.inputs);
   Origins origins(*request.graph);
@@ -69,7 +105,7 @@ JointGraph trace_graph(const CompileRequest& request, std::vector<Structure>& re
         std::vector<c10::IValue> inputs = request.inputs;
         for (std::size_t i = 0; i < positions.size(); ++i) inputs[positions[i]] = tensors[i];
         c10::SmallVector<c10::IValue, 8> leaves;
-        runner.call(inputs, leaves, note);
+        run_without_memory(runner, inputs, leaves, note);
         std::vector<Tensor> flat;
         results.clear();  // a trace may run its program twice
         for (c10::IValue& leaf : leaves) {

@@ -3,6 +3,7 @@
 #include <ATen/PythonTorchFunctionTLS.h>
 #include <ATen/SavedTensorHooks.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/functorch/DynamicLayer.h>
 #include <c10/core/impl/TorchDispatchModeTLS.h>
 #include <torch/csrc/utils/pybind.h>
 
@@ -13,6 +14,7 @@
 #include "capture/code_facts.h"
 #include "capture/frame_record.h"
 #include "capture/hook.h"
+#include "capture/listener.h"
 #include "capture/loop.h"
 #include "capture/raised.h"
 #include "capture/stance.h"
@@ -37,11 +39,12 @@ bool is_wanted(PyCodeObject* code) {
 }
 
 // Modes see every call of a tensor function, and may do anything then: what runs under one is not
-// captured.
+// captured. Nor is what runs inside a transform of torch.func, on its wrapped tensors.
 bool is_under_modes() {
   using Functions = at::impl::PythonTorchFunctionTLS;
   return Functions::stack_len() > 0 || c10::impl::TorchDispatchModeTLS::stack_len() > 0 ||
-         Functions::get_disabled_state() != at::impl::TorchFunctionDisabledState::ENABLED;
+         Functions::get_disabled_state() != at::impl::TorchFunctionDisabledState::ENABLED ||
+         at::functorch::maybeCurrentDynamicLayer().has_value();
 }
 
 // Watches the instruction boundaries of one frame.
@@ -233,7 +236,11 @@ class FrameDriver : public Boundary {
       const bool is_for_other_size = std::ranges::any_of(at.segments, [&](const auto& segment) {
         return segment->guards->hold_but_for_sizes(a, state);
       });
-      if (const auto limit = reached_limit(at, is_for_other_size)) {
+      const auto limit = reached_limit(at, is_for_other_size);
+      if (!may_recompile(to_string(a.code->co_name), reason, limit.has_value())) {
+        return Step::raised;
+      }
+      if (limit) {
         if (!at.has_warned) {
           at.has_warned = true;
           observe::log(observe::Component::dynamo, observe::Level::warning, [&] {

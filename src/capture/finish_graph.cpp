@@ -29,7 +29,8 @@ std::vector<c10::IValue> examples_as_before(const std::vector<c10::IValue>& inpu
   return examples;
 }
 
-// Functions of torch by the record of their operator if there is one, else by their name.
+}  // namespace
+
 bool writes_to_argument(const graph::Node& node) {
   if (!node.is_call()) return false;
   const aten::OperatorRecord& record = aten::operator_record(node);
@@ -41,8 +42,6 @@ bool writes_to_argument(const graph::Node& node) {
   return (name.ends_with('_') && !name.ends_with("__")) || name.ends_with("_norm") ||
          std::ranges::any_of(node.kwargs(), is_written);
 }
-
-}  // namespace
 
 std::vector<std::vector<const Source*>> RecipeBuilder::distinct_groups() const {
   std::vector<std::vector<const Source*>> groups;

@@ -7,6 +7,7 @@
 #include "capture/code_facts.h"
 #include "capture/compile_segment.h"
 #include "capture/frame_record.h"
+#include "capture/listener.h"
 #include "capture/raised.h"
 #include "capture/thread_capture.h"
 #include "capture/trace_log.h"
@@ -128,6 +129,7 @@ bool ThreadCapture::finished(Activation& root, int start, std::unique_ptr<Segmen
       std::exchange(recompile_reason, "")};
   const bool is_kept = segment->guards != nullptr && segment->graph != nullptr;
   if (!is_kept && (segment->graph != nullptr || is_break)) into->records.push_back(record);
+  if (!tell_listener(record)) return false;
   if (is_break && into->settings.fullgraph) {
     if (is_kept) into->records.push_back(record);
     raise_unsupported(reason, config::get<"verbose">() ? whole_stack(root) : stack);

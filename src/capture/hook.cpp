@@ -23,8 +23,9 @@ thread_local _PyInterpreterFrame* passed_on = nullptr;
 thread_local int native_scopes = 0;
 
 PyObject* evaluate(PyThreadState* thread, _PyInterpreterFrame* frame, int throwing) {
-  if (native_scopes > 0) return evaluate_natively(thread, frame, throwing);
+  // First: whatever sent the frame below does so again.
   if (passed_on == frame) return _PyEval_EvalFrameDefault(thread, frame, throwing);
+  if (native_scopes > 0) return evaluate_natively(thread, frame, throwing);
   if (hook().users == 0) return evaluate_natively(thread, frame, throwing);
   return hook().handler(thread, frame, throwing);
 }

@@ -11,6 +11,9 @@
 
 namespace assay::capture {
 
+/// Functions of torch by the record of their operator if there is one, else by their name.
+bool writes_to_argument(const graph::Node& node);
+
 class RecipeBuilder {
  public:
   RecipeBuilder(Recorder& recorder, Segment& segment) : recorder_(recorder), segment_(segment) {}

@@ -1,6 +1,7 @@
 // Tensors: calls become nodes of the graph, metadata are constants, values are not looked at.
 #include <torch/csrc/utils/pybind.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -114,6 +115,7 @@ bool Recorder::to_argument(PyObject* object, graph::Argument& argument, int dept
   if (is_tensor(object)) {
     graph::Node* node = node_of(object);
     if (node == nullptr) return false;
+    saw_open_size_ = saw_open_size_ || tracked_.find(object)->has_open_size;
     argument = node;
     return true;
   }
@@ -233,6 +235,31 @@ bool is_of_a_library(const graph::Target& target) {
   return true;
 }
 
+// Sizes follow from values that are read where no operator is seen to do it.
+bool reads_memory(const graph::Target& target, const Call& call) {
+  const std::string_view name = target.name();
+  if (name.find("tensor_split") != std::string_view::npos) {
+    return std::any_of(call.args + 1, call.args + call.count, is_tensor);
+  }
+  return name.find("_pack_padded_sequence") != std::string_view::npos ||
+         name.find("_pad_packed_sequence") != std::string_view::npos;
+}
+
+// What a call that reads values gives: a tensor or as many tensors as ever, not a number. (How many
+// tensor_split gives follows from its values.)
+bool holds_tensors(const graph::Target& target, PyObject* result) {
+  if (!PyTuple_Check(result)) return is_tensor(result);
+  const std::string_view name = target.base_name();
+  if (PyTuple_CheckExact(result) && name != "where" && name != "nonzero" &&
+      name.find("unique") == std::string_view::npos) {
+    return false;
+  }
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(result); ++i) {
+    if (!is_tensor(PyTuple_GET_ITEM(result, i))) return false;
+  }
+  return true;
+}
+
 bool needs_gradient(const Call& call) {
   for (std::size_t i = 0; i < call.count; ++i) {
     if (is_tensor(call.args[i]) && tensor_of(call.args[i]).requires_grad()) return true;
@@ -252,17 +279,28 @@ PyObject* Recorder::call_tensor_function(Activation& a, const graph::Target& tar
   if (is_of_a_library(target) && grad_mode_ && needs_gradient(call)) {
     return call_plainly(a, call, "the gradient of '" + target.name() + "' is written in Python");
   }
+  if (reads_memory(target, call)) {
+    return call_plainly(a, call, "'" + target.name() + "' depends on the values of tensors");
+  }
   // torch.sort(x, out=(values, indices)): the runner takes one tensor per name.
   const std::size_t positional = call.positional();
+  bool writes_out = false;
   for (std::size_t i = positional; i < call.count; ++i) {
     PyObject* name = PyTuple_GET_ITEM(call.names, static_cast<Py_ssize_t>(i - positional));
-    if (PyUnicode_CompareWithASCIIString(name, "out") == 0 && PyTuple_Check(call.args[i])) {
+    if (PyUnicode_CompareWithASCIIString(name, "out") != 0) continue;
+    if (PyTuple_Check(call.args[i])) {
       return call_plainly(a, call, "several results are written to out=");
     }
+    writes_out = call.args[i] != Py_None;
   }
+  saw_open_size_ = false;
   if (!arguments_of(call, args, kwargs)) {
     return call_plainly(a, call,
                         "an argument of '" + target.name() + "' cannot be part of a graph");
+  }
+  const bool takes_open_size = saw_open_size_;
+  if (takes_open_size && writes_out) {
+    return call_plainly(a, call, "the size of what out= takes follows from values");
   }
   watch_.forget();
   const std::size_t before = watch_.count();
@@ -289,10 +327,22 @@ PyObject* Recorder::call_tensor_function(Activation& a, const graph::Target& tar
     }
     return result;
   };
-  if (!watch_.value_read().empty()) {
+  const bool reads_values = !watch_.value_read().empty();
+  // A number that Python itself takes out of a tensor for a call is no argument of the graph's
+  // call.
+  const bool reads_number = watch_.value_read().find("_local_scalar_dense") != std::string::npos &&
+                            target.base_name() != "one_hot";
+  const bool is_in_graph =
+      sink_.allows_no_break() && !writes_out && !reads_number && holds_tensors(target, result);
+  if (reads_values && !is_in_graph) {
     return end("'" + target.name() + "' depends on the values of tensors (" + watch_.value_read() +
                ")");
   }
+  if (takes_open_size && (PyTuple_CheckExact(result) || PyList_CheckExact(result))) {
+    return end("how many results '" + target.name() + "' has follows from values");
+  }
+  const std::vector<PyObject*> unknown =
+      reads_values || takes_open_size ? untracked_tensors(result) : std::vector<PyObject*>{};
   graph::Node& node = is_method
                           ? graph_->call_method(target.name(), std::move(args), std::move(kwargs))
                           : graph_->call_function(target, std::move(args), std::move(kwargs));
@@ -302,7 +352,25 @@ PyObject* Recorder::call_tensor_function(Activation& a, const graph::Target& tar
     return end("'" + target.name() + "' returned an object of type '" +
                std::string(Py_TYPE(result)->tp_name) + "'");
   }
+  for (PyObject* tensor : unknown) tracked_.find(tensor)->has_open_size = true;
   return result;
+}
+
+bool Recorder::has_open_size(PyObject* object) {
+  const Tracked* tracked = is_tensor(object) ? tracked_.find(object) : nullptr;
+  return tracked != nullptr && tracked->has_open_size;
+}
+
+std::vector<PyObject*> Recorder::untracked_tensors(PyObject* result) {
+  std::vector<PyObject*> found;
+  const auto add = [&](PyObject* item) {
+    if (is_tensor(item) && tracked_.find(item) == nullptr) found.push_back(item);
+  };
+  add(result);
+  for (Py_ssize_t i = 0; PyTuple_Check(result) && i < PyTuple_GET_SIZE(result); ++i) {
+    add(PyTuple_GET_ITEM(result, i));
+  }
+  return found;
 }
 
 PyObject* Recorder::tensor_operator(Activation& a, const char* name, PyObject* left,
@@ -322,6 +390,9 @@ PyObject* Recorder::tensor_attribute(Activation& a, PyObject* tensor, PyObject* 
     return PyObject_GetAttr(tensor, name);
   };
   if (!is_plain_tensor(tensor)) return plainly("a tensor subclass with behavior of its own");
+  if ((text == "shape" || text == "ndim" || text == "nbytes") && has_open_size(tensor)) {
+    return plainly("the '" + text + "' of a tensor follows from values");
+  }
   if (is_metadata(text)) return made(a, PyObject_GetAttr(tensor, name), "an attribute of a tensor");
   if (is_view_attribute(text)) {
     static PyObject* const function = PyObject_GetAttrString(import_module("builtins"), "getattr");

@@ -5,6 +5,7 @@
 #include "capture/constant_objects.h"
 #include "capture/cpython_311.h"
 #include "capture/dict_order.h"
+#include "capture/raised.h"
 #include "capture/recorder.h"
 #include "capture/torch_types.h"
 
@@ -220,10 +221,13 @@ PyObject* Recorder::made(Activation& a, PyObject* object, const char* what) {
 
 PyObject* Recorder::watched(Activation& a, std::size_t before, PyObject* result) {
   if (!is_recording() || unexplained() == before) return result;
-  if (!stop(a, "an operator ran inside a call that was not expected to run any")) {
-    Py_XDECREF(result);
+  const char* const why = "an operator ran inside a call that was not expected to run any";
+  if (result == nullptr) {  // what the call raised is the program's
+    const Ref error = take_raised();
+    if (stop(a, why) && error) set_raised(error);
     return nullptr;
   }
+  if (!stop(a, why)) Py_CLEAR(result);
   return result;
 }
 

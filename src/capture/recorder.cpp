@@ -64,6 +64,7 @@ void Recorder::begin(Activation& root) {
   after_pop_except_ = false;
   no_exception_ = false;
   creating_.clear();
+  calls_as_one_ = 0;
   sources_ = SourceTree();
   tracked_.clear();
   lookups_.clear();
@@ -204,6 +205,8 @@ bool Recorder::end_segment(int end, bool is_return, BreakReason reason) {
       segment->guards = nullptr;
     }
   }
+  // C code may have set another grad mode for what it calls back, where the segment has ended.
+  const at::AutoGradMode mode(initial_grad_mode_);
   // The backend runs with nothing recorded and nothing kept alive by the recorder, and with the
   // autocast state in which the segment starts.
   const OutsideAutocast outside({state_.autocast, state_.autocast_dtype, state_.autocast_cache},
@@ -225,6 +228,17 @@ void Recorder::enter(Activation& inlined) {
         tracked_.find(made_object) == nullptr) {
       tracked_.add(made_object, Tracked::Kind::local).is_known = true;
     }
+  }
+  // C code has made these for the function that it calls back.
+  for (int i = 0; calls_as_one_ > 0 && i < code->co_argcount; ++i) {
+    PyObject* given = inlined.locals[i];
+    if (given == nullptr || !PyTuple_CheckExact(given) || tracked_.find(given) != nullptr) continue;
+    bool is_known = true;
+    for (Py_ssize_t item = 0; item < PyTuple_GET_SIZE(given); ++item) {
+      PyObject* object = PyTuple_GET_ITEM(given, item);
+      is_known = is_known && (is_scalar(object) || tracked_.find(object) != nullptr);
+    }
+    if (is_known) tracked_.add(given, Tracked::Kind::local).is_known = true;
   }
   // `self` of an __init__ that type.__call__ calls has not been seen before.
   if (creating_.empty()) return;

@@ -45,6 +45,8 @@ class SegmentSink {
   /// exception set: the backend failed, or `fullgraph` does not allow the break.
   virtual bool finished(Activation& root, int start, std::unique_ptr<Segment> segment,
                         std::vector<c10::IValue> example_inputs) = 0;
+  /// Whether a break is an error, so that graphs hold what backends cannot compile ahead of time.
+  virtual bool allows_no_break() const = 0;
 };
 
 class Recorder final : public Operations {
@@ -192,6 +194,13 @@ class Recorder final : public Operations {
   PyObject* call_question(Activation& a, const Call& call);
   /// As type.__call__ does: makes an object, and initializes it.
   PyObject* instantiate(Activation& a, const Call& call);
+  /// Makes a call of C code whose result only depends on its arguments, and adds it to the graph as
+  /// one call, made as CPython does in every run. The Python functions that it calls back are
+  /// followed, to see that they do nothing else; `context` is the type of an object that the C code
+  /// makes for them.
+  PyObject* call_as_one(Activation& a, const Call& call, PyTypeObject* context);
+  /// The size of a tensor is not known when the graph is made.
+  bool has_open_size(PyObject* object);
   /// Calls a function of tensors and adds it to the graph.
   PyObject* call_tensor_function(Activation& a, const graph::Target& target, bool is_method,
                                  const Call& call);
@@ -323,6 +332,8 @@ class Recorder final : public Operations {
   bool arguments_of(const Call& call, std::vector<graph::Argument>& args,
                     std::vector<graph::NamedArgument>& kwargs);
   bool bind_results(PyObject* result, graph::Node& node);
+  std::vector<PyObject*> untracked_tensors(PyObject* result);
+  void take_back(std::size_t first_node);
   graph::StackTrace user_stack() const;
   PyObject* tensor_attribute(Activation& a, PyObject* tensor, PyObject* name);
   PyObject* instance_attribute(Activation& a, PyObject* object, PyObject* name);
@@ -381,6 +392,8 @@ class Recorder final : public Operations {
   std::vector<Saved> saved_;
   std::vector<Member> known_members_;
   std::vector<PyTypeObject*> creating_;  // types whose instances are being made
+  int calls_as_one_ = 0;                 // C code that calls back is running
+  bool saw_open_size_ = false;           // among the arguments of a call
   std::vector<std::pair<Source*, Source*>> distinct_;
   bool writes_to_classes_ = false;
   std::set<const Source*> keys_;  // of objects that were compared as keys

@@ -27,6 +27,7 @@ class ThreadCapture : public SegmentSink {
 
   bool finished(Activation& root, int start, std::unique_ptr<Segment> segment,
                 std::vector<c10::IValue> example_inputs) override;
+  bool allows_no_break() const override { return cache != nullptr && cache->settings.fullgraph; }
 
   Recorder recorder;
   std::shared_ptr<SegmentCache> cache;

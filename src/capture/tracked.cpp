@@ -34,6 +34,10 @@ void TrackedObjects::truncate(std::uint64_t order) {
   }
 }
 
+void TrackedObjects::forget(const std::unordered_set<const graph::Node*>& nodes) {
+  std::erase_if(objects_, [&](const auto& entry) { return nodes.contains(entry.second.node); });
+}
+
 void TrackedObjects::sweep(std::uint64_t order) {
   for (std::size_t i = recent_.size(); i-- > 0;) {
     const auto found = objects_.find(recent_[i]);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "capture/ref.h"
@@ -27,6 +28,7 @@ struct Tracked {
   bool is_known = false;        ///< All its contents are tracked.
   bool is_mutated = false;      ///< Changed in this segment.
   bool has_known_dict = false;  ///< Its __dict__ is tracked, by this way.
+  bool has_open_size = false;   ///< A tensor of the graph whose size follows from values.
   Py_ssize_t appended = 0;      ///< Items added at the end of a list that is not known.
   Ref known_keys;               ///< Of a dict that is not known as a whole: a set.
   Ref first_keys;               ///< Of such a dict that was changed: its keys before, a list.
@@ -42,6 +44,8 @@ class TrackedObjects {
   Tracked& add(PyObject* object, Tracked::Kind kind);
   /// Forgets what was first seen after `order`.
   void truncate(std::uint64_t order);
+  /// Forgets the tensors that calls computed which are taken out of the graph.
+  void forget(const std::unordered_set<const graph::Node*>& nodes);
   std::uint64_t order() const { return next_; }
   /// Lets go of what the recorder alone keeps alive, among what was first seen after `order`.
   void sweep(std::uint64_t order);

@@ -37,6 +37,9 @@ constexpr auto hints = std::to_array<Hint>({
     {"depends on the values of tensors", "",
      "its size follows from the data; use a mask (torch.where), or call it outside of the compiled "
      "function"},
+    {"follows from values", "",
+     "its size follows from the data; use a mask (torch.where), or look at it outside of the "
+     "compiled function"},
     {"the value of a tensor is read", "",
      "keep it a tensor, or read the value outside of the compiled function"},
     {"by a tensor's value", "",

@@ -79,3 +79,28 @@ def test_stock_inside_ours_and_ours_inside_stock() -> None:
         """
     )
     assert result.splitlines()[-1] == "done"
+
+
+def test_stock_fails_to_compile_inside_ours() -> None:
+    """Our frames went to stock's hook, which sent them back, and so on without end."""
+    result = run_python(
+        """
+        import torch, assay
+        from functorch.experimental.control_flow import map as map_rows
+
+        def add_rows(x):  # stock rejects it: the arguments share memory
+            return map_rows(lambda row, other: row + other, x, x[0])
+
+        def call_it(function):
+            for _ in range(3):
+                try:
+                    function(torch.ones(3, 4))
+                except RuntimeError:
+                    pass
+
+        call_it(add_rows)
+        call_it(assay.compile(add_rows, backend="eager"))
+        print("done")
+        """
+    )
+    assert result.splitlines()[-1] == "done"

@@ -451,3 +451,11 @@ def test_exit_stack(x):
             x = x + stack.enter_context(entered(i))
         stack.callback(log.append, 7)
     return x, log
+
+
+@program(*three)
+def test_comparison_of_dicts_that_raises(x):
+    """The truth of a tensor is asked for inside of the comparison."""
+    ours = collections.OrderedDict(a=x, b=1)
+    ours.popitem()
+    return x + 1, ours == collections.OrderedDict(a=x + 1)

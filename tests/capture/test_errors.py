@@ -49,7 +49,7 @@ def reads_float(x: torch.Tensor) -> torch.Tensor:
 
 
 def has_data_dependent_size(x: torch.Tensor) -> torch.Tensor:
-    return x.nonzero()
+    return x + len(x.nonzero())
 
 
 def uses_numpy(x: torch.Tensor) -> Any:
@@ -95,7 +95,7 @@ def sizes(x: torch.Tensor) -> int:
         (branches, "if x.sum() > 0:", "torch.where"),
         (reads_item, "return x * x.sum().item()", "call .item() outside"),
         (reads_float, "return x * float(x.sum())", "read the value outside"),
-        (has_data_dependent_size, "return x.nonzero()", "its size follows from the data"),
+        (has_data_dependent_size, "return x + len(x.nonzero())", "its size follows from the data"),
         (uses_numpy, "return x.numpy()", "NumPy"),
         (differentiates, "x.sum().backward()", "call .backward() outside"),
         (measures, "return time.time() + x.ndim", "measure time outside"),

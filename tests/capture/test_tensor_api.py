@@ -417,3 +417,33 @@ def test_wrong_argument_types_raise(x, n):
     if n == 4:
         return torch.relu(y, "no")
     return y
+
+
+@program(*[call(data(6, 2), torch.tensor(i)) for i in ([2, 4], [2, 4], [1, 5], [3, 3])])
+def test_split_by_values(x, positions):
+    """The sizes follow from values that no operator is seen to read."""
+    return [part * part.shape[0] for part in x.tensor_split(positions)]
+
+
+@program(*[call(data(3, 4, 2), torch.tensor(n)) for n in ([4, 2, 3], [4, 2, 3], [1, 4, 2])])
+def test_packed_sequences(x, lengths):
+    packed = torch.nn.utils.rnn.pack_padded_sequence(
+        x, lengths, batch_first=True, enforce_sorted=False
+    )
+    padded, _ = torch.nn.utils.rnn.pad_packed_sequence(packed)
+    return packed.data * packed.data.shape[0], padded + padded.shape[0]
+
+
+@program
+def test_recurrent_layer_on_packed_sequences():
+    torch.manual_seed(0)
+    layer = torch.nn.GRU(2, 3, batch_first=True)
+
+    def f(x, lengths):
+        packed = torch.nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True)
+        result, last = layer(packed)
+        return result.data + 1, last * 2
+
+    yield f
+    for lengths in ([4, 3, 1], [4, 3, 1], [3, 2, 2]):
+        yield call(data(3, 4, 2), torch.tensor(lengths))

@@ -283,3 +283,39 @@ def test_typing_helpers_and_annotations(x):
     z = cast(torch.Tensor, y)
     total: float = float(z.ndim)
     return z + total
+
+
+@program(call(data(3)), call(data(3)), call(data(3)))
+def test_tensors_from_numbers_are_new_ones(x):
+    """Ahead of time they are constants of the graph, which once were returned themselves."""
+    number = torch.tensor(5)
+    values = torch.tensor([1.0, 2.0])
+    values.add_(x[:2])
+    return number, torch.tensor([3, 4])[:1], x.new_tensor([1, 2]), values
+
+
+@torch.library.custom_op("assay_capture::increment", mutates_args={"x"})
+def increment(x: torch.Tensor) -> None:
+    x.add_(1)
+
+
+@program(call(data(3)), call(data(3)), call(data(4)))
+def test_operator_of_a_library_that_writes_to_its_argument(x):
+    y = x * 2
+    increment(y)
+    increment(x)
+    return x + y
+
+
+@program
+def test_functional_call_under_grad():
+    torch.manual_seed(0)
+    layer = torch.nn.Linear(4, 2)
+
+    def f(x):
+        values = {name: value.detach() for name, value in layer.named_parameters()}
+        return torch.func.grad(lambda p: torch.func.functional_call(layer, p, (x,)).sum())(values)
+
+    yield f
+    for _ in range(3):
+        yield call(data(3, 4))

@@ -273,3 +273,62 @@ def test_a_backend_registered_with_dynamo(tmp_path: Path) -> None:
     assert printed[0].startswith("compiling <built-in method relu")
     assert printed[1] == "1.0"
     assert "unknown backend 'nobodys'" in printed[2]
+
+
+def test_counters_exceptions_and_hooks_of_dynamo(tmp_path: Path) -> None:
+    """What test programs in the style of Dynamo's own look at."""
+    text = """
+        import torch
+        import torch._dynamo
+        from torch._dynamo.callback import callback_handler, on_compile_end, on_compile_start
+        from torch._dynamo.exc import BackendCompilerFailed, TorchDynamoException, Unsupported
+        from torch._dynamo.utils import counters
+
+        def f(x):
+            x = x + 1
+            torch._dynamo.graph_break()
+            return x * 2 + 1
+
+        events = []
+        on_compile_start(lambda args: events.append("start"))
+        on_compile_end(lambda args: events.append("end"))
+        counters.clear()
+        torch.compile(f, backend="eager")(torch.ones(3))
+        print(events[:2], sum(counters["graph_break"].values()), dict(counters["stats"]))
+        print(dict(counters["frames"]))
+        callback_handler.clear()
+
+        def fails(module, inputs):
+            raise ValueError("no")
+
+        for backend, wanted in (("eager", Unsupported), (fails, BackendCompilerFailed)):
+            try:
+                torch.compile(f, backend=backend, fullgraph=backend == "eager")(torch.ones(3))
+            except TorchDynamoException as error:
+                print(isinstance(error, wanted), type(error).__name__)
+
+        reasons = []
+        told = torch._dynamo.optimize("eager", guard_fail_fn=lambda why: reasons.append(why.reason))
+        g = told(lambda x: x + 1)
+        g(torch.ones(3))
+        g(torch.ones(3, dtype=torch.float64))
+        print(len(reasons), "dtype" in reasons[0])
+        with torch._dynamo.config.patch(error_on_recompile=True):
+            try:
+                g(torch.ones(3, dtype=torch.int32))
+            except torch._dynamo.exc.RecompileError:
+                print("recompile")
+        with torch._dynamo.config.patch(fail_on_recompile_limit_hit=True, recompile_limit=1):
+            h = torch.compile(lambda x: x - 1, backend="eager")
+            h(torch.ones(3))
+            try:
+                h(torch.ones(4))
+            except torch._dynamo.exc.FailOnRecompileLimitHit:
+                print("limit")
+        print(torch._dynamo.eval_frame.innermost_fn(torch.compile(f)) is f)
+        """
+    lines = output(tmp_path, text).splitlines()
+    assert lines[0] == "['start', 'end'] 1 {'calls_captured': 3, 'unique_graphs': 2}"
+    assert lines[1] == "{'total': 2, 'ok': 2}"
+    assert lines[2:4] == ["True Unsupported", "True BackendCompilerFailed"]
+    assert lines[4:] == ["1 True", "recompile", "limit", "True"]

@@ -8,6 +8,7 @@
 #include "aten/functions/operand.h"
 #include "aten/functions/tables.h"
 #include "aten/functions/tensor_from_data.h"
+#include "aten/trace_keys.h"
 
 namespace assay::aten {
 
@@ -46,7 +47,9 @@ Value make_tensor(const Value& data, std::optional<at::ScalarType> dtype,
   }
   at::Tensor made = tensor_from_data(data, dtype);
   if (device && !device->is_cpu()) made = made.to(*device);
-  return run("aten::lift_fresh", {made});
+  Value lifted = run("aten::lift_fresh", {made});
+  // A trace keeps the tensor as a constant of the graph, which nobody may write to or return.
+  return is_traced_by_thread() ? run("aten::clone", {std::move(lifted)}) : lifted;
 }
 
 std::optional<at::ScalarType> optional_dtype(const Value& value) {

@@ -86,6 +86,15 @@ PyObject* super_attribute(Recorder& recorder, Activation& a, PyObject* super, Py
   return PyObject_GetAttr(super, name);  // raises AttributeError
 }
 
+// The context that the C code of torch.autograd.Function makes; it is the gradient's node, too.
+bool is_context(PyObject* object) {
+  static PyTypeObject* const type = [] {
+    const Ref module = Ref::steal(import_module("torch._C"));
+    return reinterpret_cast<PyTypeObject*>(PyObject_GetAttrString(module.get(), "_FunctionBase"));
+  }();
+  return PyObject_TypeCheck(object, type) != 0;
+}
+
 }  // namespace
 
 PyObject* special_attribute(Recorder& recorder, Activation& a, PyObject* object, PyObject* name) {
@@ -195,6 +204,11 @@ bool set_plain_attribute(Recorder& recorder, Activation& a, PyObject* object, Py
     }
     if (Py_TYPE(descriptor) == &PyMemberDescr_Type) {
       return recorder.write_member(a, object, descriptor, name, value);
+    }
+    // What the context of a torch.autograd.Function that is being called keeps for backward.
+    if (is_context(object) && recorder.find(object)->source == nullptr && value != nullptr &&
+        PyUnicode_CompareWithASCIIString(name, "dirty_tensors") != 0) {
+      return PyObject_GenericSetAttr(object, name, value) == 0;
     }
     // A descriptor written in Python.
     const char* method = value == nullptr ? "__delete__" : "__set__";

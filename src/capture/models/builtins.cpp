@@ -16,6 +16,9 @@ PyObject* len(Recorder& recorder, Activation& a, const Call& call) {
   PyObject* object = call.args[0];
   if (is_scalar(object)) return recorder.call_watched(a, call);
   if (!recorder.touch(object)) return recorder.call_plainly(a, call, "len() of an unknown object");
+  if (recorder.has_open_size(object)) {
+    return recorder.call_plainly(a, call, "the size of a tensor follows from values");
+  }
   if (is_tensor(object)) {
     return is_plain_tensor(object) ? recorder.call_watched(a, call)
                                    : recorder.call_plainly(a, call, "len() of a tensor subclass");

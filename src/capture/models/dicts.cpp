@@ -112,7 +112,9 @@ PyObject* dict_pop(Recorder& recorder, Activation& a, const Call& call) {
   PyObject* found = recorder.read_item(dict, call.args[1]);
   const Ref kept = Ref::borrow(found);
   if (found == nullptr) return recorder.call_watched(a, call);  // the default, or KeyError
-  if (recorder.find(dict)->source == nullptr && !recorder.before_change(dict)) return nullptr;
+  if (recorder.find(dict)->source == nullptr && !recorder.before_change(dict)) {
+    return plainly_called(recorder, a, call, "dict.pop of an unknown object");
+  }
   recorder.before_item_change(dict);
   PyObject* result = recorder.call_watched(a, call);
   if (result != nullptr && recorder.is_recording()) {
@@ -159,7 +161,7 @@ PyObject* dict_setitem(Recorder& recorder, Activation& a, const Call& call) {
     return plainly_called(recorder, a, call, "dict.__setitem__ with an unknown object");
   }
   if (recorder.find(call.args[0])->source == nullptr && !recorder.before_change(call.args[0])) {
-    return nullptr;
+    return plainly_called(recorder, a, call, "dict.__setitem__ of an unknown object");
   }
   recorder.before_item_change(call.args[0]);
   PyObject* result = recorder.call_watched(a, call);
@@ -177,7 +179,9 @@ PyObject* dict_delitem(Recorder& recorder, Activation& a, const Call& call) {
   recorder.read_item(dict, call.args[1]);
   if (PyErr_Occurred() != nullptr) return nullptr;
   if (!recorder.is_recording()) return recorder.call_watched(a, call);
-  if (recorder.find(dict)->source == nullptr && !recorder.before_change(dict)) return nullptr;
+  if (recorder.find(dict)->source == nullptr && !recorder.before_change(dict)) {
+    return plainly_called(recorder, a, call, "dict.__delitem__ of an unknown object");
+  }
   recorder.before_item_change(dict);
   PyObject* result = recorder.call_watched(a, call);
   if (result != nullptr && recorder.is_recording()) {

@@ -26,10 +26,11 @@ ModelTable number_models();         ///< numbers.cpp: abs, round, range, str.joi
 ModelTable pattern_models();        ///< patterns.cpp: regular expressions
 ModelTable value_models();          ///< values.cpp: functions of numbers and strings
 ModelTable introspection_models();  ///< introspection.cpp: callable, inspect.signature
-ModelTable library_models();  ///< library.cpp: functools, itertools, collections, operator, ...
-ModelTable copying_models();  ///< copying.cpp: copy.copy, copy.deepcopy
-ModelTable context_models();  ///< contexts.cpp: torch's context managers
-ModelTable torch_models();    ///< torch.cpp: torch's functions that are not operators
+ModelTable library_models();   ///< library.cpp: functools, itertools, collections, operator, ...
+ModelTable copying_models();   ///< copying.cpp: copy.copy, copy.deepcopy
+ModelTable context_models();   ///< contexts.cpp: torch's context managers
+ModelTable autograd_models();  ///< autograd.cpp: torch.autograd.Function
+ModelTable torch_models();     ///< torch.cpp: torch's functions that are not operators
 
 PyObject* truth(bool value);  ///< A new reference to True or False.
 /// The items of any iterable as a new list of the segment; null with an exception set.

@@ -76,6 +76,9 @@ PyObject* metadata(Recorder& recorder, Activation& a, const Call& call) {
     if (!recorder.know_all(call.args[i])) {
       return recorder.call_plainly(a, call, "a question about an unknown object");
     }
+    if (recorder.has_open_size(call.args[i])) {
+      return recorder.call_plainly(a, call, "the size of a tensor follows from values");
+    }
   }
   return recorder.made(a, recorder.call_watched(a, call), "a question about a tensor");
 }
@@ -115,88 +118,6 @@ PyObject* make_value(Recorder& recorder, Activation& a, const Call& call) {
 
 PyObject* nothing(Recorder& recorder, Activation& a, const Call& call) {
   return recorder.call_watched(a, call);
-}
-
-Ref attribute(Recorder& recorder, Activation& a, PyObject* object, const char* name) {
-  const Ref text = Ref::steal(PyUnicode_InternFromString(name));
-  return Ref::steal(recorder.get_attribute(a, object, text.get()));
-}
-
-// The class torch.autograd.function.<name>.
-PyObject* function_class(const char* name) {
-  const Ref module = Ref::steal(import_module("torch.autograd.function"));
-  return PyObject_GetAttrString(module.get(), name);
-}
-
-// A custom autograd function while no gradients are recorded is its forward.
-PyObject* apply_function(Recorder& recorder, Activation& a, const Call& call) {
-  static PyObject* const context_type = function_class("FunctionCtx");
-  static PyObject* const function_type = function_class("Function");
-  static PyObject* const own_setup = PyObject_GetAttrString(function_type, "setup_context");
-  const auto plainly = [&](const char* why) { return recorder.call_plainly(a, call, why); };
-  const auto wants_grad = [&](PyObject* argument) {
-    return is_tensor(argument) && recorder.touch(argument) && tensor_of(argument).requires_grad();
-  };
-  const bool has_grad_mode = recorder.grad_mode();
-  if (has_grad_mode && std::any_of(call.args, call.args + call.count, wants_grad)) {
-    return plainly("the gradient of a torch.autograd.Function");
-  }
-  if (call.count == 0 || call.names != nullptr || !PyType_Check(call.args[0])) {
-    return plainly("a torch.autograd.Function with keywords");
-  }
-  PyObject* type = call.args[0];
-  const Ref setup = attribute(recorder, a, type, "setup_context");
-  const Ref forward = attribute(recorder, a, type, "forward");
-  if (!setup || !forward) return nullptr;
-  if (setup.get() != own_setup) return plainly("a torch.autograd.Function with setup_context");
-  recorder.is_constant(context_type);
-  const Ref context = Ref::steal(recorder.call_object(a, {context_type, nullptr, 0, nullptr}));
-  const Ref needs = Ref::steal(PyTuple_New(static_cast<Py_ssize_t>(call.count - 1)));
-  if (!context || !needs) return nullptr;
-  std::vector<PyObject*> args = {nullptr, context.get()};
-  for (std::size_t i = 1; i < call.count; ++i) {
-    PyObject* argument = call.args[i];
-    if (is_tensor(argument) && !is_plain_tensor(argument)) return plainly("a tensor subclass");
-    PyTuple_SET_ITEM(needs.get(), static_cast<Py_ssize_t>(i - 1), truth(wants_grad(argument)));
-    args.push_back(argument);
-  }
-  if (!recorder.is_recording()) return plainly("");
-  recorder.track_local(needs.get());
-  const Ref name = Ref::steal(PyUnicode_InternFromString("needs_input_grad"));
-  if (!recorder.set_attribute(a, context.get(), name.get(), needs.get())) return nullptr;
-  // forward runs without recording gradients, and what it raises leaves the mode as it was.
-  if (has_grad_mode && !recorder.set_grad_mode(a, false)) return nullptr;
-  Ref result =
-      Ref::steal(recorder.call_object(a, {forward.get(), args.data() + 1, call.count, nullptr}));
-  if (has_grad_mode) {
-    if (recorder.is_recording()) {
-      recorder.set_grad_mode(a, true);
-    } else {
-      at::GradMode::set_enabled(true);
-    }
-  }
-  if (!result) return nullptr;
-  // An argument that comes back is a new alias of it, unless forward says that it was changed.
-  const Ref dirty = Ref::steal(PyObject_GetAttrString(context.get(), "dirty_tensors"));
-  PyErr_Clear();
-  const auto returned = [&](PyObject* item) {
-    if (!is_tensor(item) || std::ranges::find(args, item) == args.end()) return Ref::borrow(item);
-    for (Py_ssize_t i = 0; dirty && i < PyTuple_GET_SIZE(dirty.get()); ++i) {
-      if (PyTuple_GET_ITEM(dirty.get(), i) == item) return Ref::borrow(item);
-    }
-    const Ref alias = attribute(recorder, a, item, "detach");
-    return alias ? Ref::steal(recorder.call_object(a, {alias.get(), nullptr, 0, nullptr})) : Ref();
-  };
-  if (!PyTuple_CheckExact(result.get())) return returned(result.get()).release();
-  std::vector<Ref> kept;
-  std::vector<PyObject*> items;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(result.get()); ++i) {
-    kept.push_back(returned(PyTuple_GET_ITEM(result.get(), i)));
-    if (!kept.back()) return nullptr;
-    items.push_back(kept.back().get());
-  }
-  const std::vector<Source*> origins(items.size(), nullptr);
-  return recorder.build_tuple(a, items.data(), origins.data(), items.size());
 }
 
 // types.ModuleType.__getattribute__(module, name), as torch.backends calls it for its flags.
@@ -275,7 +196,6 @@ ModelTable torch_models() {
       {"torch._C._functorch.peek_interpreter_stack", state},
       {"torch._C._functorch.maybe_current_level", state},
       {"torch._C._are_functorch_transforms_active", state},
-      {"torch.autograd.function.Function.apply", apply_function},
       {"types.ModuleType.__getattribute__", module_getattribute},
       {"torch.are_deterministic_algorithms_enabled", state},
       {"torch._C._get_deterministic_algorithms", state},
@@ -299,6 +219,7 @@ ModelTable torch_models() {
       {"torch.promote_types", of_dtypes},
       {"torch.can_cast", of_dtypes},
       {"torch.is_same_size", metadata},
+      {"torch._C._group_tensors_by_device_and_dtype", metadata},
       {"torch.is_storage", metadata},
       {"torch.Tensor.size", metadata},
       {"torch.Tensor.dim", metadata},
