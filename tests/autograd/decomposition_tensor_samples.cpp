@@ -59,6 +59,8 @@ constexpr Sample kMathSamples[] = {
     {"aten::xlogy.Tensor", "edges(4, 6), positive(6)", Dtypes::numbers},
     {"aten::xlogy.Tensor", "positive(4, 6), row_major(4, 6)"},
     {"aten::addmv", "normal(4), normal(4, 6), normal(6), 2, 3", Dtypes::numbers},
+    {"aten::addmv", "normal(4), normal(4, 6), normal(6), 1.7, 2.9", Dtypes::numbers},
+    {"aten::addmv", "normal(4), normal(4, 6), normal(6), 0.2, -1.5", Dtypes::numbers},
     {"aten::addmv", "nan(4), normal(4, 6), normal(6), 0, 1"},
     {"aten::addr", "normal(4, 6), normal(4), normal(6)", Dtypes::numbers},
     {"aten::addr", "normal(6), normal(4), normal(6), 0.5, 2"},

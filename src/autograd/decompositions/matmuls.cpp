@@ -43,12 +43,17 @@ Tensor mv(const Tensor& self, const Tensor& vec) {
   return widened_mv(self, vec).to(self.scalar_type());
 }
 
-// With a factor of zero `self` is not read at all: NaN times zero would be NaN.
+// With a factor of zero `self` is not read at all: NaN times zero would be NaN. The factors of
+// integers are integers.
 Tensor addmv(const Tensor& self, const Tensor& mat, const Tensor& vec, const Scalar& beta,
              const Scalar& alpha) {
-  const Tensor product = scaled(widened_mv(mat, vec), alpha);
-  if (beta.equal(0)) return product.to(self.scalar_type());
-  return (scaled(widen(self), beta) + product).to(self.scalar_type());
+  const auto factor = [&](const Scalar& number) {
+    const bool is_integral = at::isIntegralType(self.scalar_type(), /*includeBool=*/true);
+    return is_integral ? Scalar(number.to<std::int64_t>()) : number;
+  };
+  const Tensor product = scaled(widened_mv(mat, vec), factor(alpha));
+  if (factor(beta).equal(0)) return product.to(self.scalar_type());
+  return (scaled(widen(self), factor(beta)) + product).to(self.scalar_type());
 }
 
 Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Scalar& beta,
