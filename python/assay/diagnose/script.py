@@ -136,10 +136,25 @@ def _stack(request: Request) -> Iterator[None]:
         own_stack.route(request)
         yield
     elif request.get("backend") == "none":
+        _let_operators_compile()
         with torch.compiler.set_stance("force_eager"):
             yield
     else:
         yield
+
+
+def _let_operators_compile() -> None:
+    """Eager's own cond, scan and while_loop compile their bodies, and cannot do without it."""
+    from torch._higher_order_ops import utils
+
+    original = utils._hop_compile_and_call
+
+    @functools.wraps(original)
+    def call(*arguments: Any, **keywords: Any) -> Any:
+        with torch.compiler.set_stance("default"):
+            return original(*arguments, **keywords)
+
+    utils._hop_compile_and_call = call
 
 
 def _execute(path: str, arguments: list[str], text: str | None) -> None:

@@ -11,6 +11,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
+from torch._guards import TracingContext, tracing
+from torch._subclasses import FakeTensorMode
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree
 
 from assay import _C
@@ -52,11 +55,14 @@ class PythonTrial(AfterDynamo):
         graph = self.as_graph()
         inputs = self.inputs()
         self.seed()
-        compiled = self.compiler(graph, inputs)
+        compiled = self.call_compiler(graph, inputs)
         if not callable(compiled):
             raise TypeError(f"the backend returned a {type(compiled).__name__}")
         self.report.stage(Stage.RUN)
         return _Compiled(graph, compiled)
+
+    def call_compiler(self, graph: torch.fx.GraphModule, inputs: list[Any]) -> Any:
+        return self.compiler(graph, inputs)
 
     def run(
         self,
@@ -67,14 +73,44 @@ class PythonTrial(AfterDynamo):
         return super().run(_Flat(module), stage, inputs)
 
 
-class TransformedTrial(PythonTrial):
-    """A graph that enters and leaves functorch's levels itself, for a backend of PyTorch's.
+class BackendTrial(PythonTrial):
+    """A graph that Dynamo makes and cannot trace again, for a backend of PyTorch's.
 
-    Dynamo makes such graphs of ``torch.func``'s transforms, and cannot trace them again.
+    It enters and leaves functorch's levels itself, or passes subgraphs to operators.
     """
 
     def find_compiler(self) -> Callable[..., Any]:
         return AfterDynamo.find_compiler(self)
+
+    def run_eagerly(self) -> accuracy.Run:
+        """The graph itself: operators look for the graphs of their subgraphs.
+
+        invoke_subgraph has no eager version for what needs a gradient; eager calls the body.
+        """
+        made = self.as_graph()
+        for module in made.modules():
+            if isinstance(module, torch.fx.GraphModule):
+                for node in module.graph.nodes:
+                    if node.target is torch.ops.higher_order.invoke_subgraph:
+                        node.target = _call_subgraph
+                module.recompile()
+        return self.run(made)
+
+    def call_compiler(self, graph: torch.fx.GraphModule, inputs: list[Any]) -> Any:
+        """As Dynamo calls it: with fake inputs, and sizes that operators may leave open."""
+        fake_mode = FakeTensorMode(shape_env=ShapeEnv())
+        fakes = [
+            fake_mode.from_tensor(value, static_shapes=True)
+            if isinstance(value, torch.Tensor)
+            else value
+            for value in inputs
+        ]
+        with tracing(TracingContext(fake_mode)):
+            return self.compiler(graph, fakes)
+
+
+def _call_subgraph(subgraph: Callable[..., Any], identifier: str, *operands: Any) -> Any:
+    return subgraph(*operands)
 
 
 class _Compiled(torch.nn.Module):

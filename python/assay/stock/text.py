@@ -60,7 +60,11 @@ IGNORED_TARGETS = re.compile(r"(os\.environ\[|torch\.[\w.]*config\.)|load_args\.
 IGNORED_CONDITIONS = ("__name__ == '__main__'", "'__compile_source__' in globals()")
 
 
-_LEVELS = ("torch._C._functorch.", "torch._functorch.predispatch.")
+_DYNAMOS_OWN = (
+    "torch._C._functorch.",
+    "torch._functorch.predispatch.",
+    "torch.ops.higher_order.",
+)
 
 
 @dataclass
@@ -87,9 +91,12 @@ class ReproText:
         return "".join(f'  File "{FILE}", line {line}, in forward\n' for line in lines)
 
     @property
-    def has_levels(self) -> bool:
-        """Whether the graph enters functorch's levels by calls of its own."""
-        return any(call.startswith(_LEVELS) for call in self.calls.values())
+    def is_only_for_backends(self) -> bool:
+        """Whether the graph has calls that Dynamo makes and cannot trace again.
+
+        They enter functorch's levels, or pass subgraphs to operators.
+        """
+        return any(call.startswith(_DYNAMOS_OWN) for call in self.calls.values())
 
     @property
     def parameters(self) -> list[str]:

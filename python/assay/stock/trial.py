@@ -74,8 +74,8 @@ def _kind_of(loaded: text.ReproText) -> type[Trial]:
         from assay.stock.python_trial import PythonTrial
 
         return PythonTrial
-    if loaded.stage == "after_dynamo" and loaded.has_levels:
-        from assay.stock.python_trial import TransformedTrial
+    if loaded.stage == "after_dynamo" and loaded.is_only_for_backends:
+        from assay.stock.python_trial import BackendTrial
 
-        return TransformedTrial
+        return BackendTrial
     return AfterDynamo if loaded.stage == "after_dynamo" else AfterAot
