@@ -39,12 +39,14 @@ bool is_wanted(PyCodeObject* code) {
 }
 
 // Modes see every call of a tensor function, and may do anything then: what runs under one is not
-// captured. Nor is what runs inside a transform of torch.func, on its wrapped tensors.
+// captured. Nor is what runs inside a transform of torch.func, on its wrapped tensors, or in a
+// __torch_dispatch__, below autograd.
 bool is_under_modes() {
   using Functions = at::impl::PythonTorchFunctionTLS;
   return Functions::stack_len() > 0 || c10::impl::TorchDispatchModeTLS::stack_len() > 0 ||
          Functions::get_disabled_state() != at::impl::TorchFunctionDisabledState::ENABLED ||
-         at::functorch::maybeCurrentDynamicLayer().has_value();
+         at::functorch::maybeCurrentDynamicLayer().has_value() ||
+         c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::Functionalize);
 }
 
 // Watches the instruction boundaries of one frame.

@@ -319,3 +319,23 @@ def test_functional_call_under_grad():
     yield f
     for _ in range(3):
         yield call(data(3, 4))
+
+
+class PassesOn(torch.utils._python_dispatch.TorchDispatchMode):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
+
+
+@program
+def test_dispatch_mode_of_the_caller():
+    """Its handler runs below autograd: a graph traced there once ran kernels on no memory."""
+
+    def f(x):
+        return x.sin() + 1
+
+    yield f
+    yield call(data(3, 4))
+    for _ in range(4):
+        with PassesOn():
+            yield call(data(3, 4))
+    yield call(data(3, 4, grad=True))
