@@ -40,7 +40,8 @@ class RoutedConfig(ModuleType):
         if name.startswith("__"):
             super().__setattr__(name, value)
         elif ours is not None:
-            setattr(config, ours, value)
+            for to, given in _assigned({ours: value}).items():
+                setattr(config, to, given)
         else:
             self._ignored[name] = value
 
@@ -56,7 +57,8 @@ class RoutedConfig(ModuleType):
         all_changes |= named
         ours = {name: _setting(name) for name in all_changes}
         before = dict(self._ignored)
-        with config.patch({to: all_changes[name] for name, to in ours.items() if to is not None}):
+        settings = {to: all_changes[name] for name, to in ours.items() if to is not None}
+        with config.patch(_assigned(settings)):
             self._ignored.update(
                 {name: all_changes[name] for name, to in ours.items() if to is None}
             )
@@ -65,6 +67,13 @@ class RoutedConfig(ModuleType):
             finally:
                 self._ignored.clear()
                 self._ignored.update(before)
+
+
+def _assigned(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings with what follows from them: PyTorch's limit counts other sizes, too."""
+    if "cache_size_limit" not in settings:
+        return settings
+    return {"accumulated_cache_size_limit": settings["cache_size_limit"], **settings}
 
 
 def _setting(name: str) -> str | None:
