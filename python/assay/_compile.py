@@ -113,7 +113,8 @@ def compile(
     ... def f(x):
     ...     return torch.relu(x) + 1
 
-    ``dynamic`` and ``mode`` are accepted; every new size is compiled for itself.
+    ``dynamic=True`` captures for any size of the arguments' tensors, ``False`` for each size
+    anew. By default the second size of a tensor is captured for all. ``mode`` is accepted.
     ``recompile_limit`` takes the place of ``assay.config.cache_size_limit`` for this function.
     """
     settings = {
@@ -140,7 +141,9 @@ def compile(
         limit = observer.cache_limit
 
     def capture(function: Callable[..., Any]) -> Any:
-        captured = _C.capture_function(function, chosen, options or {}, fullgraph, limit)
+        captured = _C.capture_function(
+            function, chosen, options or {}, fullgraph, limit, dynamic
+        )
         if observer is not None:
             observer.watch(captured)
         return captured
@@ -232,4 +235,13 @@ def mark_dynamic(
     max: int | None = None,
     specialize_on: Sequence[Any] | None = None,
 ) -> None:
-    """Accepted, as in PyTorch; every new size is compiled for itself."""
+    """Say that a dimension (or several) of ``t`` will have other sizes in later calls.
+
+    What is captured with ``t`` among its inputs fits other sizes from the first call on. Without
+    that, the second size that a tensor has is captured once more, for all of them. ``min``, ``max``
+    and the hints are accepted, and not needed.
+    """
+    _C.capture_note_marked_tensors()
+    indices = {index} if isinstance(index, int) else set(index)
+    marked = {i + t.dim() if i < 0 else i for i in indices}
+    t._dynamo_dynamic_indices = getattr(t, "_dynamo_dynamic_indices", set()) | marked

@@ -25,6 +25,7 @@ repro_inputs: Literal["data", "shapes"]
 reduce: Literal["now", "launcher"] | None
 debug_dir_root: str
 cache_size_limit: int
+automatic_dynamic_shapes: bool
 accumulated_cache_size_limit: int
 paranoid: bool
 debug_function: str

@@ -9,6 +9,7 @@
 #include "capture/frame_record.h"
 #include "capture/function.h"
 #include "capture/listener.h"
+#include "capture/size_numbers.h"
 #include "capture/stance.h"
 #include "capture/unsupported.h"
 #include "config/config.h"
@@ -24,11 +25,15 @@ namespace {
 
 py::object capture_function(const py::object& function, const py::object& backend,
                             const BackendOptions& options, bool fullgraph,
-                            std::optional<std::size_t> cache_limit) {
+                            std::optional<std::size_t> cache_limit, std::optional<bool> dynamic) {
   capture::check_settings();
   capture::CaptureSettings settings{
-      backend_from(backend, {.compile_subgraph_reason = compile_subgraph_reason}), options,
-      fullgraph, cache_limit, capture::Ref::borrow(backend.ptr())};
+      backend_from(backend, {.compile_subgraph_reason = compile_subgraph_reason}),
+      options,
+      fullgraph,
+      cache_limit,
+      dynamic,
+      capture::Ref::borrow(backend.ptr())};
   PyObject* made = capture::make_captured_function(
       function.ptr(), std::make_shared<capture::SegmentCache>(std::move(settings)));
   if (made == nullptr) throw py::error_already_set();
@@ -102,13 +107,14 @@ void add_captured_functions(py::module_& module) {
   module.attr("CapturedFunction") = py::reinterpret_borrow<py::object>(
       reinterpret_cast<PyObject*>(capture::captured_function_type()));
   module.def("capture_function", &capture_function, py::arg("function"), py::arg("backend"),
-             py::arg("options"), py::arg("fullgraph"), py::arg("cache_limit"));
+             py::arg("options"), py::arg("fullgraph"), py::arg("cache_limit"), py::arg("dynamic"));
   module.def("capture_records", &capture_records, py::arg("captured"));
   module.def("capture_clear", [](const py::object& captured) { cache_of(captured).clear(); });
   module.def("capture_replays",
              [](const py::object& captured) { return cache_of(captured).replays; });
   module.def("capture_reset", &capture::reset_all);
   module.def("capture_is_recording", &capture::is_capturing);
+  module.def("capture_note_marked_tensors", &capture::note_marked_tensors);
   module.def("capture_set_stance", &set_stance, py::arg("name"));
   module.def("capture_skip_files", &capture::set_library_files, py::arg("prefixes"));
   module.def("capture_set_unsupported",

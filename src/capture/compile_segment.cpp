@@ -27,32 +27,43 @@ void try_compiled(const Segment& segment, const std::vector<c10::IValue>& exampl
 
 }  // namespace
 
-std::string compile_segment(Segment& segment, const CaptureSettings& settings,
-                            std::vector<c10::IValue> example_inputs) {
+CompiledSegment compile_graph(const Segment& segment, const CaptureSettings& settings,
+                              std::vector<c10::IValue> example_inputs) {
   CompileRequest request;
   request.graph = segment.graph;
-  request.inputs = example_inputs;
+  request.inputs = std::move(example_inputs);
   request.options = settings.options;
   const at::AutoGradMode mode(segment.runs_with_grad || at::GradMode::is_enabled());
   const pybind11::gil_scoped_release unlocked;
-  std::string problem;
   try {
     if (segment.mutates_history && settings.backend->compiles_halves) {
       throw TraceError("an input that takes part in autograd is changed in place");
     }
-    segment.compiled = repro::compile_with_debug(*settings.backend, request);
+    return {repro::compile_with_debug(*settings.backend, request), ""};
   } catch (const TraceError& error) {
     // The program is fine, but cannot be differentiated ahead of time: its captured graph runs as
     // it is.
-    problem = error.detail().message;
     request.options.clear();
-    segment.compiled = repro::compile_with_debug(*find_backend("eager"), std::move(request));
+    return {repro::compile_with_debug(*find_backend("eager"), std::move(request)),
+            error.detail().message};
   }
+}
+
+std::string compile_segment(Segment& segment, const CaptureSettings& settings,
+                            std::vector<c10::IValue> example_inputs) {
+  CompiledSegment made = compile_graph(segment, settings, example_inputs);
+  segment.compiled = std::move(made.compiled);
   segment.takes_objects = dynamic_cast<const ObjectGraph*>(segment.compiled.get());
+  if (segment.sizes != nullptr) {
+    segment.settings = std::make_shared<const CaptureSettings>(settings);
+    segment.sizes->add_recorded(example_inputs, segment.compiled);
+  }
   if (repro::current_debug_config().repro_after != repro::ReproAfter::none) {
+    const at::AutoGradMode mode(segment.runs_with_grad || at::GradMode::is_enabled());
+    const pybind11::gil_scoped_release unlocked;
     try_compiled(segment, example_inputs);
   }
-  return problem;
+  return made.eager_reason;
 }
 
 }  // namespace assay::capture

@@ -10,6 +10,16 @@
 
 namespace assay::capture {
 
+struct CompiledSegment {
+  std::shared_ptr<const CompiledGraph> compiled;
+  /// Why it is run by backend eager instead; empty if it is not.
+  std::string eager_reason;
+};
+
+/// Compiles the graph for inputs of these sizes. Throws what the backend throws. The GIL is held.
+CompiledSegment compile_graph(const Segment& segment, const CaptureSettings& settings,
+                              std::vector<c10::IValue> example_inputs);
+
 /// Sets `segment.compiled`. `example_inputs` are those of the recording. Throws what the backend
 /// throws; while the debug wrapper is on, also what the compiled graph throws in a trial run.
 /// Returns why the graph is run by backend eager instead; empty if it is not. The GIL is held.

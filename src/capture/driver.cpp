@@ -110,31 +110,46 @@ class FrameDriver : public Boundary {
 
   Step start(Activation& a) {
     if (is_under_modes()) return Step::execute;
-    SegmentCache::Code& code = capture_.cache->of(a.code);
-    SegmentStart& at = code.starts[a.instruction];
-    if (is_plain_ && at.segments.empty()) return Step::execute;
-    is_plain_ = false;
     const guards::GlobalState state = guards::GlobalState::current();
-    for (std::size_t i = 0; i < at.segments.size(); ++i) {
-      const Segment& segment = *at.segments[i];
+    std::vector<std::shared_ptr<const Segment>> misfits;
+    while (true) {
+      SegmentStart& at = capture_.cache->of(a.code).starts[a.instruction];
+      if (is_plain_ && at.segments.empty()) return Step::execute;
+      is_plain_ = false;
       GuardValues values;
-      if (!segment.guards->hold(a, state, values) || !segment.shares_memory_as_before(values)) {
-        continue;
-      }
-      if (i > 0)
-        std::rotate(at.segments.begin(), at.segments.begin() + static_cast<std::ptrdiff_t>(i),
-                    at.segments.begin() + static_cast<std::ptrdiff_t>(i) + 1);
-      if (config::get<"paranoid">()) {
-        capture_.expected = &segment;
+      const std::shared_ptr<const Segment> segment = find_segment(a, at, state, values, misfits);
+      if (segment == nullptr) break;
+      if (config::get<"paranoid">() && segment->sizes == nullptr) {
+        capture_.expected = segment.get();
         capture_.recorder.begin(a);
         return Step::execute;
       }
-      return replay(a, segment, values);
+      if (const auto step = replay(a, *segment, values)) return *step;
+      misfits.push_back(segment);
     }
+    SegmentCache::Code& code = capture_.cache->of(a.code);
+    SegmentStart& at = code.starts[a.instruction];
     if (at.breaks_at_once) return Step::execute;
     const bool raises = at.raised >= kEmptyRecordings && !std::has_single_bit(++at.since_then);
     if (raises || at.empty >= kEmptyRecordings) return run_plainly(code);
     return record(a, code, at, state);
+  }
+
+  // The segment whose guards hold, which becomes the first one; null if there is none but those in
+  // `misfits`.
+  static std::shared_ptr<const Segment> find_segment(
+      const Activation& a, SegmentStart& at, const guards::GlobalState& state, GuardValues& values,
+      const std::vector<std::shared_ptr<const Segment>>& misfits) {
+    for (auto segment = at.segments.begin(); segment != at.segments.end(); ++segment) {
+      if (std::ranges::find(misfits, *segment) != misfits.end()) continue;
+      if (!(*segment)->guards->hold(a, state, values) ||
+          !(*segment)->shares_memory_as_before(values)) {
+        continue;
+      }
+      std::rotate(at.segments.begin(), segment, segment + 1);
+      return at.segments.front();
+    }
+    return nullptr;
   }
 
   // Executes the rest of the frame without recording; CPython does if there is nothing to replay.
@@ -157,13 +172,15 @@ class FrameDriver : public Boundary {
   // Until this frame ends, nothing is recorded, in the functions that it calls either.
   void replay_only() { ends_replay_only_ = !std::exchange(capture_.replays_only, true); }
 
-  Step replay(Activation& a, const Segment& segment, const GuardValues& values) {
-    ++capture_.cache->replays;
+  // Nothing if the segment does not fit the sizes of its inputs.
+  std::optional<Step> replay(Activation& a, const Segment& segment, const GuardValues& values) {
     // What a backend's function calls is not captured again.
     std::shared_ptr<SegmentCache> kept = std::move(capture_.cache);
-    const bool ok = segment.replay(a, values);
+    const Segment::Replay done = segment.replay(a, values);
     capture_.cache = std::move(kept);
-    if (ok) {
+    if (done == Segment::Replay::misfits) return std::nullopt;
+    ++capture_.cache->replays;
+    if (done == Segment::Replay::done) {
       if (segment.result >= 0) return Step::returned;
       skip_at_ = segment.end;
       return Step::moved;
@@ -235,9 +252,12 @@ class FrameDriver : public Boundary {
         }
         return text;
       });
-      const bool is_for_other_size = std::ranges::any_of(at.segments, [&](const auto& segment) {
-        return segment->guards->hold_but_for_sizes(a, state);
-      });
+      bool is_for_other_size = false;
+      for (const auto& segment : at.segments) {
+        if (!segment->guards->hold_but_for_sizes(a, state)) continue;
+        is_for_other_size = true;
+        segment->guards->add_other_sizes(a, at.open);
+      }
       const auto limit = reached_limit(at, is_for_other_size);
       if (!may_recompile(to_string(a.code->co_name), reason, limit.has_value())) {
         return Step::raised;
@@ -263,9 +283,20 @@ class FrameDriver : public Boundary {
       log_bytecode(a.code);
     }
     log_step("start tracing", line_of(a.code, a.instruction));
-    capture_.recorder.begin(a);
+    capture_.recorder.begin(a, open_sizes(at), capture_.cache->settings.dynamic.value_or(false));
     log_instruction(a);
     return Step::execute;
+  }
+
+  // Which sizes of tensors the next recording leaves open.
+  OpenSizes open_sizes(const SegmentStart& at) const {
+    constexpr auto kMostSized = 3;  // segments that no other size has fitted
+    const std::optional<bool>& dynamic = capture_.cache->settings.dynamic;
+    if (!dynamic.value_or(config::get<"automatic_dynamic_shapes">())) return {};
+    const auto failed = std::ranges::count_if(at.segments, [](const auto& segment) {
+      return segment->sizes != nullptr && segment->sizes->gave_up();
+    });
+    return failed >= kMostSized ? OpenSizes() : at.open;
   }
 
   ThreadCapture& capture_;

@@ -104,6 +104,14 @@ std::vector<c10::IValue> RecipeBuilder::finish_graph() {
     if ((*node)->calls("operator.getitem") && (*node)->users().empty()) graph.erase(**node);
   }
   const bool may_write = std::ranges::any_of(graph.nodes(), writes_to_argument);
+  // Inference tensors do not count their versions.
+  const auto is_mutated = [&](const auto& input) {
+    const bool is_written =
+        input.tensor.is_inference() ? may_write : input.tensor._version() != input.version;
+    return is_written || input.tensor.requires_grad() != input.requires_grad;
+  };
+  bool is_sized = is_segment_sized(std::ranges::any_of(recorder_.inputs_, is_mutated));
+  if (!is_sized) fix_sizes();
   std::vector<const Source*> input_sources;
   std::vector<bool> wants_grad;
   for (const auto& input : recorder_.inputs_) {
@@ -112,14 +120,11 @@ std::vector<c10::IValue> RecipeBuilder::finish_graph() {
       continue;
     }
     input_sources.push_back(input.source);
-    const at::Tensor& tensor = input.tensor;
-    // Inference tensors do not count their versions.
-    const bool is_written = tensor.is_inference() ? may_write : tensor._version() != input.version;
-    const bool is_mutated = is_written || tensor.requires_grad() != input.requires_grad;
-    segment_.mutates_inputs = segment_.mutates_inputs || is_mutated;
+    segment_.mutates_inputs = segment_.mutates_inputs || is_mutated(input);
     segment_.mutates_history =
-        segment_.mutates_history || (is_mutated && input.requires_grad && !tensor.is_leaf());
-    examples.emplace_back(tensor);
+        segment_.mutates_history ||
+        (is_mutated(input) && input.requires_grad && !input.tensor.is_leaf());
+    examples.emplace_back(input.tensor);
     wants_grad.push_back(input.requires_grad);
   }
   if (segment_.mutates_inputs) {
@@ -129,6 +134,12 @@ std::vector<c10::IValue> RecipeBuilder::finish_graph() {
   segment_.is_random = std::ranges::any_of(graph.nodes(), [](const graph::Node& node) {
     return node.is_call() && aten::operator_record(node).is_random;
   });
+  const bool has_calls =
+      std::ranges::any_of(graph.nodes(), [](const graph::Node& node) { return node.is_call(); });
+  if (is_sized && (!has_calls || !finish_sizes(input_sources, examples))) {
+    is_sized = false;
+    fix_sizes();
+  }
   std::vector<bool> needed(recorder_.sources_.size());
   for (const Source* source : input_sources) needed[static_cast<std::size_t>(source->id)] = true;
   for (const Recipe& made : segment_.recipes) {
@@ -148,9 +159,9 @@ std::vector<c10::IValue> RecipeBuilder::finish_graph() {
   for (const Source* source : input_sources) {
     segment_.inputs.push_back({segment_.guards->step_of(*source)});
   }
-  const bool has_calls =
+  const bool computes =
       std::ranges::any_of(graph.nodes(), [](const graph::Node& node) { return node.is_call(); });
-  if (has_calls) segment_.graph = recorder_.graph_;
+  if (computes && !is_sized) segment_.graph = recorder_.graph_;
   return examples;
 }
 

@@ -11,8 +11,6 @@
 
 namespace assay::capture {
 
-namespace {
-
 // The object with a dotted name: the longest prefix that is a module, then attributes. For a method
 // of a type its descriptor, not a bound method.
 Ref find_by_name(std::string_view name) {
@@ -50,6 +48,8 @@ Ref find_by_name(std::string_view name) {
   }
   return {};
 }
+
+namespace {
 
 struct Models {
   std::unordered_map<PyObject*, Model> by_object;
@@ -97,6 +97,7 @@ Model find_model(PyObject* callable) {
 void prepare_models() {
   find_model(Py_None);
   find_graph_function(Py_None);
+  size_use_of(Py_None);
   is_identity_object(Py_None);
   is_iterator_of_iterators(Py_None);
   module_type();

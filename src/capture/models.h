@@ -3,6 +3,8 @@
 /// model does what the function does, on real objects, and tells the recorder what that meant.
 #pragma once
 
+#include <string_view>
+
 #include "capture/recorder.h"
 
 namespace assay::capture {
@@ -14,6 +16,17 @@ using Model = PyObject* (*)(Recorder& recorder, Activation& a, const Call& call)
 /// The model of a callable, or null. Functions of a table are found by identity, methods of builtin
 /// types by their descriptor.
 Model find_model(PyObject* callable);
+
+/// What a model does with the sizes of its arguments where these may be others in later calls.
+enum class SizeUse {
+  follows,  ///< Passes numbers and tensors on, or looks at them through the recorder.
+  numbers,  ///< Looks at numbers, passes tensors on.
+  all,      ///< Looks at both.
+};
+SizeUse size_use_of(PyObject* callable);
+
+/// The object with a dotted name, or null: `builtins.list.append`.
+Ref find_by_name(std::string_view name);
 
 /// Makes the tables. To be called before anything is recorded: it imports modules.
 void prepare_models();

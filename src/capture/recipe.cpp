@@ -12,8 +12,13 @@ namespace {
 
 class Cook {
  public:
-  Cook(const Recipes& recipes, const GuardValues& values, std::span<const c10::IValue> outputs)
-      : recipes_(recipes), values_(values), outputs_(outputs), made_(recipes.size()) {}
+  Cook(const Recipes& recipes, const GuardValues& values, std::span<const c10::IValue> outputs,
+       std::span<const std::int64_t> numbers)
+      : recipes_(recipes),
+        values_(values),
+        outputs_(outputs),
+        numbers_(numbers),
+        made_(recipes.size()) {}
 
   std::vector<Ref> run() {
     // What contains itself is made empty, and filled when all its parts are there.
@@ -130,6 +135,8 @@ class Cook {
         return recipe.object;
       case Make::output:
         return checked(wrap_tensor(outputs_[static_cast<std::size_t>(recipe.index)].toTensor()));
+      case Make::number:
+        return checked(PyLong_FromLongLong(numbers_[static_cast<std::size_t>(recipe.index)]));
       case Make::tuple:
         return make_tuple(recipe);
       case Make::list:
@@ -214,14 +221,15 @@ class Cook {
   const Recipes& recipes_;
   const GuardValues& values_;
   std::span<const c10::IValue> outputs_;
+  std::span<const std::int64_t> numbers_;
   std::vector<Ref> made_;
 };
 
 }  // namespace
 
 std::vector<Ref> cook(const Recipes& recipes, const GuardValues& values,
-                      std::span<const c10::IValue> outputs) {
-  return Cook(recipes, values, outputs).run();
+                      std::span<const c10::IValue> outputs, std::span<const std::int64_t> numbers) {
+  return Cook(recipes, values, outputs, numbers).run();
 }
 
 }  // namespace assay::capture

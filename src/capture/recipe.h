@@ -17,6 +17,7 @@ enum class Make : std::uint8_t {
   source,    ///< What guard step `index` fetched.
   constant,  ///< `object`.
   output,    ///< Output `index` of the graph: a tensor.
+  number,    ///< Number `index` of those that follow from sizes (sized_runs.h).
   tuple,     ///< Of `parts`; `object` is the type (a tuple, namedtuple or torch.return_types one).
   list,      ///< Of `parts`; `object` is the type.
   set,       ///< Of `parts`; `object` is the type.
@@ -47,7 +48,7 @@ using Recipes = std::vector<Recipe>;
 
 /// Makes every object, in order. Throws `PythonError` if one cannot be made.
 std::vector<Ref> cook(const Recipes& recipes, const GuardValues& values,
-                      std::span<const c10::IValue> outputs);
+                      std::span<const c10::IValue> outputs, std::span<const std::int64_t> numbers);
 
 /// A Python exception is set.
 struct PythonError {};

@@ -54,7 +54,25 @@ int RecipeBuilder::recipe_at(PyObject* object, Source* origin) {
   return origin != nullptr ? from_source(origin) : recipe(object);
 }
 
+int RecipeBuilder::number_recipe(graph::Node& node) {
+  auto known = std::ranges::find(numbers_, &node);
+  if (known == numbers_.end()) known = numbers_.insert(numbers_.end(), &node);
+  const int made = add(Make::number, nullptr, {});
+  segment_.recipes.back().index = static_cast<int>(known - numbers_.begin());
+  return made;
+}
+
 int RecipeBuilder::recipe(PyObject* object) {
+  if (graph::Node* number = recorder_.size_numbers_.find(object)) {
+    const auto [known, is_new] = made_.try_emplace(object, 0);
+    if (is_new) known->second = number_recipe(*number);
+    return known->second;
+  }
+  if (!recorder_.size_numbers_.empty() && Py_TYPE(object) == size_type()) {
+    std::vector<int> parts;
+    if (!add_items(&PyTuple_GET_ITEM(object, 0), PyTuple_GET_SIZE(object), parts)) return kFailed;
+    return add(Make::tuple, reinterpret_cast<PyObject*>(size_type()), std::move(parts));
+  }
   if (is_scalar(object)) {
     const auto [known, is_new] = made_.try_emplace(object, 0);
     if (is_new) known->second = constant(object);

@@ -44,12 +44,23 @@ class RecipeBuilder {
   int make_iterator(PyObject* object);
   int from_source(Source* source);
   int constant(PyObject* object);
+  int number_recipe(graph::Node& node);
   int add(Make make, PyObject* object, std::vector<int> parts, int attributes = -1);
   bool add_items(PyObject* const* items, Py_ssize_t count, std::vector<int>& parts);
   /// What a local object held at the checkpoint, if an inlined function changed it since.
   PyObject* saved_contents(PyObject* object) const;
   bool build_slots();
   bool build_effects();
+  // Numbers that follow from sizes (finish_sizes.cpp).
+  /// Whether the segment fits other sizes than those of the recording.
+  bool is_segment_sized(bool mutates_inputs) const;
+  /// Numbers that recipes or conditions need besides the graph's results.
+  std::vector<graph::Node*> needed_numbers() const;
+  /// The segment fits these sizes only: numbers become constants.
+  void fix_sizes();
+  /// Sets `segment.sizes` and the graph. False: the graph cannot be run for other sizes.
+  bool finish_sizes(const std::vector<const Source*>& inputs,
+                    const std::vector<c10::IValue>& examples);
   void keep_grad_mode(graph::Graph& graph);
   std::vector<std::vector<const Source*>> distinct_groups() const;
   int failed(std::string what);
@@ -60,6 +71,7 @@ class RecipeBuilder {
   std::unordered_map<PyObject*, int> in_progress_;
   std::unordered_map<const Source*, int> sources_;
   std::vector<graph::Node*> outputs_;
+  std::vector<graph::Node*> numbers_;  // that recipes need
   std::vector<Ref> kept_;
   std::string problem_;
 };

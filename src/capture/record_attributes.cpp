@@ -124,6 +124,7 @@ PyObject* Recorder::get_attribute(Activation& a, PyObject* object, PyObject* nam
       tracked_.add(found, Tracked::Kind::local).is_known = true;
       return found;
     }
+    use_numbers(object);
     return made(a, found, "an attribute");
   }
   const auto plainly = [&](const std::string& why) -> PyObject* {

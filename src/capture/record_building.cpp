@@ -105,6 +105,7 @@ PyObject* Recorder::build_slice(Activation& a, Operand start, Operand stop_at, O
 PyObject* Recorder::format_value(Activation& a, Operand value, int conversion, Operand spec) {
   if (!is_recording()) return Operations::format_value(a, value, conversion, spec);
   read(value);
+  use_sizes(value.object);
   if (spec.object != nullptr) read(spec);
   PyObject* object = value.object;
   const bool has_python_text = is_python_method(object, "__format__") ||

@@ -238,6 +238,10 @@ PyObject* Recorder::call_object(Activation& a, const Call& call, Source* const* 
   }
   if (const Model model = find_model(callable)) {
     guard_identity(callable);
+    PyObject* answer = nullptr;
+    if (follows_sizes_ && answers_size(call, answer))
+      return made(a, answer, "the size of a tensor");
+    if (follows_sizes_) use_sizes(call, size_use_of(callable));
     return model(*this, a, call);
   }
   if (PyMethod_Check(callable)) {
@@ -378,6 +382,7 @@ PyObject* Recorder::call_weak_reference(Activation& a, const Call& call) {
 
 PyObject* Recorder::call_cached(Activation& a, const Call& call) {
   guard_identity(call.callable);
+  use_sizes(call, SizeUse::all);
   for (std::size_t i = 0; i < call.count; ++i) {
     if (is_scalar(call.args[i])) continue;
     if (!touch(call.args[i]) || is_tensor(call.args[i]) ||

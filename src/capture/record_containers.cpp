@@ -33,6 +33,7 @@ bool Recorder::store_item(Activation& a, Operand container, Operand key, Operand
     return Operations::store_item(a, container, key, value);
   };
   if (!touch(object) || !touch(value.object)) return plainly("an unknown object is stored");
+  if (!is_tensor(object)) use_sizes(key.object);
   if (is_tensor(object)) {
     PyObject* args[] = {nullptr, object, key.object, value.object};
     static PyObject* const setitem = [] {
@@ -82,6 +83,7 @@ bool Recorder::delete_item(Activation& a, Operand container, Operand key) {
   if (!is_recording()) return Operations::delete_item(a, container, key);
   read(container);
   read(key);
+  use_sizes(key.object);
   PyObject* object = container.object;
   if (touch(object) && PyDict_Check(object) && is_method_of_dict(object, "__delitem__") &&
       prepare_key(object, key.object)) {
@@ -123,6 +125,7 @@ PyObject* Recorder::load_item(Activation& a, Operand container, Operand key) {
   if (is_tensor(object)) {
     return tensor_operator(a, "operator.getitem", object, key.object);
   }
+  use_sizes(key.object);
   if (is_scalar(object)) {
     if (!know_all(key.object)) return plainly("an unknown index");
     return made(a, Operations::load_item(a, container, key), "indexing");
@@ -227,6 +230,8 @@ PyObject* Recorder::contains(Activation& a, Operand item, Operand container, boo
   };
   if (!touch(object) || !touch(item.object)) return plainly("`in` on an unknown object");
   if (is_tensor(object)) return plainly("`in` on a tensor reads its values");
+  use_sizes(item.object);
+  use_sizes(object);
   const std::size_t before = unexplained();
   if (is_scalar(object)) return Operations::contains(a, item, container, invert);
   if (is_builtin_dict(object) && prepare_key(object, item.object)) {

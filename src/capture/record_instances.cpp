@@ -4,6 +4,7 @@
 
 #include "capture/constant_objects.h"
 #include "capture/cpython_311.h"
+#include "capture/models.h"
 #include "capture/recorder.h"
 #include "capture/torch_types.h"
 
@@ -68,6 +69,8 @@ PyObject* Recorder::instantiate(Activation& a, const Call& call) {
   }
   if (found_init != nullptr && PyFunction_Check(found_init)) is_constant(found_init);
   for (std::size_t i = 0; i < call.count; ++i) touch(call.args[i]);
+  // What C code puts into a dict is compared with its keys.
+  if (found_init == nullptr || !PyFunction_Check(found_init)) use_sizes(call, SizeUse::numbers);
   const std::size_t depth = creating_.size();
   creating_.push_back(type);
   const std::size_t before = unexplained();

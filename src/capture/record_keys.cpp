@@ -50,6 +50,7 @@ bool Recorder::is_compared_by_identity(PyObject* object) {
 }
 
 bool Recorder::use_as_key(PyObject* key) {
+  use_numbers(key);
   if (is_scalar(key)) return true;
   if (PyTuple_Check(key)) return know_contents(key) && use_items_as_keys(key);
   if (!touch(key)) return false;
@@ -81,6 +82,7 @@ bool Recorder::use_items_as_keys(PyObject* container) {
 }
 
 bool Recorder::prepare_key(PyObject* container, PyObject* key) {
+  use_numbers(key);
   if (is_scalar(key)) return true;
   const Tracked* tracked = tracked_.find(container);
   if (tracked == nullptr) return false;

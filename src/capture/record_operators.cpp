@@ -37,12 +37,18 @@ PyObject* Recorder::unary(Activation& a, Unary op, Operand value) {
     if (truth < 0) return nullptr;
     return Py_NewRef(truth == 1 ? Py_False : Py_True);
   }
+  if (op == Unary::negative && size_numbers_.find(value.object) != nullptr) {
+    const Ref zero = Ref::steal(PyLong_FromLong(0));
+    PyObject* result = nullptr;
+    if (calculates_size(NB_SUBTRACT, zero.get(), value.object, result)) return result;
+  }
   if (is_tensor(value.object)) {
     const char* name = op == Unary::negative   ? "operator.neg"
                        : op == Unary::positive ? "operator.pos"
                                                : "operator.invert";
     return tensor_operator(a, name, value.object, nullptr);
   }
+  use_sizes(value.object);
   const char* method = op == Unary::negative   ? "__neg__"
                        : op == Unary::positive ? "__pos__"
                                                : "__invert__";
@@ -67,6 +73,20 @@ PyObject* Recorder::binary(Activation& a, int op, Operand left, Operand right) {
   const char* name = kOperatorNames[static_cast<std::size_t>(op)];
   if (is_tensor(left.object) || is_tensor(right.object)) {
     return tensor_operator(a, name, left.object, right.object);
+  }
+  PyObject* calculated = nullptr;
+  if (calculates_size(op, left.object, right.object, calculated)) return calculated;
+  const auto is_items = [](PyObject* object) {
+    return PyTuple_Check(object) || PyList_Check(object);
+  };
+  const bool joins = (op == NB_ADD || op == NB_INPLACE_ADD) && is_items(left.object);
+  if (!joins) {  // what is joined is not looked at
+    if (!is_items(left.object)) use_sizes(left.object);
+    if (!is_items(right.object)) use_sizes(right.object);
+    if (op != NB_MULTIPLY && op != NB_INPLACE_MULTIPLY) {
+      use_sizes(left.object);
+      use_sizes(right.object);
+    }
   }
   const bool is_in_place = op >= NB_INPLACE_ADD;
   if (is_in_place && !is_scalar(left.object)) {
@@ -131,6 +151,10 @@ PyObject* Recorder::compare(Activation& a, int op, Operand left, Operand right) 
     return tensor_operator(a, kComparisons[static_cast<std::size_t>(op)], left.object,
                            right.object);
   }
+  PyObject* compared = nullptr;
+  if (compares_size(op, left.object, right.object, compared)) return compared;
+  use_sizes(left.object);
+  use_sizes(right.object);
   static constexpr std::array<const char*, 6> kMethods = {"__lt__", "__le__", "__eq__",
                                                           "__ne__", "__gt__", "__ge__"};
   const auto compares_itself = [&](PyObject* object) {
@@ -168,6 +192,9 @@ PyObject* Recorder::is(Activation& a, Operand left, Operand right, bool invert) 
     if (!stop(a, "`is` on an unknown object")) return nullptr;
     return Operations::is(a, left, right, invert);
   }
+  if (size_numbers_.find(left.object) != nullptr || size_numbers_.find(right.object) != nullptr) {
+    return is_same_number(left.object, right.object, invert);
+  }
   if (left.object != right.object && !is_scalar(left.object) && !is_scalar(right.object)) {
     const Tracked* one = tracked_.find(left.object);
     const Tracked* other = tracked_.find(right.object);
@@ -191,6 +218,12 @@ int Recorder::is_true(Activation& a, Operand value) {
   if (!is_recording()) return Operations::is_true(a, value);
   read(value);
   PyObject* object = value.object;
+  if (size_numbers_.find(object) != nullptr) {
+    const Ref zero = Ref::steal(PyLong_FromLong(0));
+    PyObject* truth = nullptr;
+    if (!compares_size(Py_NE, object, zero.get(), truth)) use_sizes(object);
+    Py_XDECREF(truth);
+  }
   if (is_scalar(object)) return Operations::is_true(a, value);
   const auto plainly = [&](const char* why) {
     if (!stop(a, why)) return -1;

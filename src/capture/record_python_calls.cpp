@@ -47,6 +47,9 @@ PyObject* Recorder::call_as_one(Activation& a, const Call& call, PyTypeObject* c
   const auto plainly = [&](const char* why) { return call_plainly(a, call, why); };
   // What has changed in the program changes after the graph has run, and the call is in the graph.
   if (!effects_.empty()) return plainly("a call of Python after a change of an older object");
+  for (std::size_t i = 0; i < call.count; ++i) {
+    if (!is_tensor(call.args[i])) use_sizes(call.args[i]);
+  }
   PythonCall made_again = {Ref::borrow(call.callable), {}};
   graph::List tensors;
   for (std::size_t i = 0; i < call.count; ++i) {
@@ -63,6 +66,9 @@ PyObject* Recorder::call_as_one(Activation& a, const Call& call, PyTypeObject* c
     }
   }
   const std::size_t first_node = nodes_.size();
+  const SizeNumbers::Mark size_numbers = size_numbers_.mark();
+  bool varies = false;
+  for (std::size_t i = 0; i < call.count; ++i) varies = varies || has_varying_size(call.args[i]);
   const std::size_t regions = autocast_.size();
   const bool mode = std::exchange(grad_mode_, false);  // C code sets it for what it calls back
   creating_.push_back(context);
@@ -89,6 +95,7 @@ PyObject* Recorder::call_as_one(Activation& a, const Call& call, PyTypeObject* c
                    is_repeatable)) {
     return end("a call of Python changes something");
   }
+  size_numbers_.truncate(size_numbers);
   take_back(first_node);
   const std::vector<PyObject*> items = results_of(result);
   const auto is_new_tensor = [&](PyObject* item) {
@@ -110,7 +117,9 @@ PyObject* Recorder::call_as_one(Activation& a, const Call& call, PyTypeObject* c
     taken.meta.stack = node.meta.stack;
     taken.meta.value = metas.back();
     nodes_.push_back(&taken);
-    tracked_.add(item, Tracked::Kind::node).node = &taken;
+    Tracked& tracked = tracked_.add(item, Tracked::Kind::node);
+    tracked.node = &taken;
+    tracked.varying = varies ? ~std::uint64_t{0} : 0;
   }
   node.meta.value = {std::move(metas)};
   if (PyTuple_CheckExact(result) && tracked_.find(result) == nullptr) track_local(result);

@@ -116,7 +116,23 @@ bool Recorder::to_argument(PyObject* object, graph::Argument& argument, int dept
     graph::Node* node = node_of(object);
     if (node == nullptr) return false;
     saw_open_size_ = saw_open_size_ || tracked_.find(object)->has_open_size;
+    saw_varying_size_ = saw_varying_size_ || has_varying_size(object);
     argument = node;
+    return true;
+  }
+  if (graph::Node* number = size_numbers_.find(object)) {
+    saw_varying_size_ = true;
+    argument = number;
+    return true;
+  }
+  if (!size_numbers_.empty() && Py_TYPE(object) == size_type()) {
+    graph::List sizes;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i) {
+      if (!to_argument(PyTuple_GET_ITEM(object, i), sizes.items.emplace_back(), depth + 1)) {
+        return false;
+      }
+    }
+    argument = std::move(sizes);
     return true;
   }
   if (!is_scalar(object)) touch(object);  // a number or dtype from outside is guarded
@@ -293,12 +309,14 @@ PyObject* Recorder::call_tensor_function(Activation& a, const graph::Target& tar
     }
     writes_out = call.args[i] != Py_None;
   }
-  saw_open_size_ = false;
+  saw_open_size_ = saw_varying_size_ = false;
   if (!arguments_of(call, args, kwargs)) {
     return call_plainly(a, call,
                         "an argument of '" + target.name() + "' cannot be part of a graph");
   }
   const bool takes_open_size = saw_open_size_;
+  const bool varies = saw_varying_size_;
+  if (varies && writes_out) fix_all_sizes("out= may change the size of a tensor");
   if (takes_open_size && writes_out) {
     return call_plainly(a, call, "the size of what out= takes follows from values");
   }
@@ -353,6 +371,7 @@ PyObject* Recorder::call_tensor_function(Activation& a, const graph::Target& tar
                std::string(Py_TYPE(result)->tp_name) + "'");
   }
   for (PyObject* tensor : unknown) tracked_.find(tensor)->has_open_size = true;
+  if (varies) results_vary(target, call, result);
   return result;
 }
 
@@ -392,6 +411,10 @@ PyObject* Recorder::tensor_attribute(Activation& a, PyObject* tensor, PyObject* 
   if (!is_plain_tensor(tensor)) return plainly("a tensor subclass with behavior of its own");
   if ((text == "shape" || text == "ndim" || text == "nbytes") && has_open_size(tensor)) {
     return plainly("the '" + text + "' of a tensor follows from values");
+  }
+  if (has_varying_size(tensor)) {
+    if (text == "shape") return made(a, sizes_of(tensor), "the shape of a tensor");
+    if (text == "nbytes") fix_all_sizes("nbytes");
   }
   if (is_metadata(text)) return made(a, PyObject_GetAttr(tensor, name), "an attribute of a tensor");
   if (is_view_attribute(text)) {

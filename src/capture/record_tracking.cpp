@@ -81,7 +81,11 @@ bool Recorder::touch(PyObject* object) {
   }
   checks.type = Ref::borrow(Py_TYPE(object));
   if (is_value_of_subclass(object)) checks.value = Ref::borrow(object);
-  if (is_tensor(object)) checks.tensor.emplace(tensor_of(object));
+  if (is_tensor(object)) {
+    checks.tensor.emplace(tensor_of(object));
+    tracked->varying = open_dimensions(*tracked, object);
+    checks.tensor->open(tracked->varying);
+  }
   return true;
 }
 

@@ -52,7 +52,7 @@ class OutsideAutocast {
 
 // ---- Life of a segment ----
 
-void Recorder::begin(Activation& root) {
+void Recorder::begin(Activation& root, OpenSizes open, bool is_open_by_default) {
   // A collection may close generators and run finalizers of anybody's objects in the middle of the
   // program: what they do is not part of the segment.
   collects_garbage_ = PyGC_Disable() != 0;
@@ -83,6 +83,11 @@ void Recorder::begin(Activation& root) {
   inlined_.clear();
   entered_at_.clear();
   stacks_ = graph::StackTable();
+  size_numbers_.clear();
+  open_sizes_ = std::move(open);
+  is_open_by_default_ = is_open_by_default;
+  follows_sizes_ = !open_sizes_.empty() || is_open_by_default || has_marked_tensors();
+  fixes_all_sizes_ = false;
   graph_ = std::make_shared<graph::Graph>("GraphModule");
   state_ = guards::GlobalState::current();
   grad_mode_ = initial_grad_mode_ = state_.grad_mode;
@@ -119,9 +124,9 @@ void Recorder::add_slots(Activation& root) {
 void Recorder::checkpoint(Activation& root) {
   if (after_pop_except_ && handling_ > 0) --handling_;
   after_pop_except_ = instruction_at(root.code, root.instruction).opcode == POP_EXCEPT;
-  checkpoint_ = {tracked_.order(),        sources_.size(), lookups_.size(),
-                 subclass_checks_.size(), effects_.size(), nodes_.size(),
-                 distinct_.size(),        grad_mode_,      autocast_};
+  checkpoint_ = {tracked_.order(), sources_.size(),     lookups_.size(),  subclass_checks_.size(),
+                 effects_.size(),  nodes_.size(),       distinct_.size(), grad_mode_,
+                 autocast_,        size_numbers_.mark()};
   if (saved_.empty()) return;
   const SuspendScope not_followed(*this);
   saved_.clear();
@@ -129,6 +134,7 @@ void Recorder::checkpoint(Activation& root) {
 
 void Recorder::roll_back() {
   const SuspendScope not_followed(*this);
+  size_numbers_.truncate(checkpoint_.size_numbers);
   while (nodes_.size() > checkpoint_.nodes) {
     graph_->erase(*nodes_.back());
     nodes_.pop_back();
@@ -163,6 +169,7 @@ void Recorder::abandon() {
   saved_.clear();
   inputs_.clear();
   nodes_.clear();
+  size_numbers_.clear();
   lookups_.clear();
   subclass_checks_.clear();
   graph_ = nullptr;

@@ -18,6 +18,7 @@
 #include "aten/operator_watch.h"
 #include "capture/operations.h"
 #include "capture/segment.h"
+#include "capture/size_numbers.h"
 #include "capture/source.h"
 #include "capture/trace_log.h"
 #include "capture/tracked.h"
@@ -36,6 +37,8 @@ struct Call {
     return count - (names == nullptr ? 0 : static_cast<std::size_t>(PyTuple_GET_SIZE(names)));
   }
 };
+
+enum class SizeUse;  // models.h
 
 /// What the recorder asks of its surroundings when a segment ends.
 class SegmentSink {
@@ -58,8 +61,9 @@ class Recorder final : public Operations {
   /// Frames that CPython enters now are not followed: a tensor function or a plain call runs.
   bool is_suspended() const { return suspended_ > 0; }
   Activation* root() const { return root_; }
-  /// Starts a segment at the instruction at which `root` stands.
-  void begin(Activation& root);
+  /// Starts a segment at the instruction at which `root` stands. It is to fit other sizes of the
+  /// tensors in `open`, too.
+  void begin(Activation& root, OpenSizes open = {}, bool is_open_by_default = false);
   /// At every instruction of the root frame: what happens later can be forgotten back to here.
   void checkpoint(Activation& root);
   /// The root frame is about to return the value on top of its stack. Ends the segment.
@@ -201,6 +205,22 @@ class Recorder final : public Operations {
   PyObject* call_as_one(Activation& a, const Call& call, PyTypeObject* context);
   /// The size of a tensor is not known when the graph is made.
   bool has_open_size(PyObject* object);
+  // Sizes that may be others in later calls (record_sizes.cpp).
+  /// Whether there are any.
+  bool follows_sizes() const { return follows_sizes_; }
+  bool has_varying_size(PyObject* tensor);
+  /// The size of a dimension, or all of them as a torch.Size: numbers that are followed.
+  PyObject* size_of(PyObject* tensor, std::int64_t dimension);
+  PyObject* sizes_of(PyObject* tensor);
+  /// `x.size()`, `x.size(0)`, `len(x)`, ... of a tensor whose size varies: true if it was answered.
+  bool answers_size(const Call& call, PyObject*& result);
+  /// The values of the numbers in an object are used, or what follows from a tensor's sizes: the
+  /// segment fits only where they are the same.
+  void use_sizes(PyObject* object, int depth = 0);
+  /// The same for a call's arguments, as the called function uses them.
+  void use_sizes(const Call& call, SizeUse use);
+  /// Everything that varies stays as it is: the segment fits these sizes only.
+  void fix_all_sizes(const std::string& why);
   /// Calls a function of tensors and adds it to the graph.
   PyObject* call_tensor_function(Activation& a, const graph::Target& target, bool is_method,
                                  const Call& call);
@@ -297,6 +317,7 @@ class Recorder final : public Operations {
     std::size_t distinct = 0;
     bool grad_mode = true;
     std::vector<AutocastRegion> autocast;
+    SizeNumbers::Mark size_numbers;
   };
   /// What a local object held before an inlined function changed it.
   struct Saved {
@@ -359,6 +380,20 @@ class Recorder final : public Operations {
   PyObject* call_partial(Activation& a, const Call& call);
   PyObject* call_cached(Activation& a, const Call& call);
   PyObject* tensor_operator(Activation& a, const char* name, PyObject* left, PyObject* right);
+  /// Which dimensions of a tensor from outside may have other sizes later.
+  std::uint64_t open_dimensions(const Tracked& tracked, PyObject* tensor) const;
+  graph::Node& add_size_node(graph::Node& node);
+  void expect_number(graph::Node& node, std::int64_t value);
+  bool to_number(PyObject* object, graph::Argument& argument);
+  /// Arithmetic and comparisons of numbers that are followed: true if it was one.
+  bool calculates_size(int op, PyObject* left, PyObject* right, PyObject*& result);
+  bool compares_size(int op, PyObject* left, PyObject* right, PyObject*& result);
+  bool multiplies_sizes(const Call& call, PyObject*& result);
+  PyObject* is_same_number(PyObject* left, PyObject* right, bool invert);
+  /// After a call whose arguments vary.
+  void use_numbers(PyObject* object, int depth = 0);
+  void results_vary(const graph::Target& target, const Call& call, PyObject* result);
+  void use_split_size(const Call& call, std::size_t place);
   void save_for_rollback(PyObject* object, bool always = false);
   /// Operators that ran without being recorded. If an operation that was thought to run none has
   /// raised this, the segment ends.
@@ -394,6 +429,12 @@ class Recorder final : public Operations {
   std::vector<PyTypeObject*> creating_;  // types whose instances are being made
   int calls_as_one_ = 0;                 // C code that calls back is running
   bool saw_open_size_ = false;           // among the arguments of a call
+  bool saw_varying_size_ = false;        // likewise
+  OpenSizes open_sizes_;
+  bool is_open_by_default_ = false;  // sizes of tensors that are not a module's
+  bool follows_sizes_ = false;
+  bool fixes_all_sizes_ = false;
+  SizeNumbers size_numbers_;
   std::vector<std::pair<Source*, Source*>> distinct_;
   bool writes_to_classes_ = false;
   std::set<const Source*> keys_;  // of objects that were compared as keys

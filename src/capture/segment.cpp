@@ -5,6 +5,7 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include "aten/rng_state.h"
+#include "capture/compile_segment.h"
 #include "capture/cpython_311.h"
 #include "capture/object_graph.h"
 #include "capture/torch_types.h"
@@ -119,65 +120,141 @@ class AutocastNesting {
 
 }  // namespace
 
-bool Segment::shares_memory_as_before(const GuardValues& values) const {
-  if (!sharing) return true;
-  c10::SmallVector<c10::IValue, 16> arguments;
+Segment::Arguments Segment::arguments_of(const GuardValues& values) const {
+  Arguments arguments;
   for (const GraphInput& input : inputs) {
     arguments.push_back(to_input(values.objects[static_cast<std::size_t>(input.step)]));
   }
+  return arguments;
+}
+
+bool Segment::shares_memory_as_before(const GuardValues& values) const {
+  if (!sharing) return true;
+  const Arguments arguments = arguments_of(values);
   return sharing->same_sharing({arguments.data(), arguments.size()});
 }
 
-void Segment::call_graph(const GuardValues& values, Outputs& outputs) const {
-  if (takes_objects != nullptr) {
-    c10::SmallVector<PyObject*, 128> objects = {nullptr};
-    for (const GraphInput& input : inputs) {
-      objects.push_back(values.objects[static_cast<std::size_t>(input.step)]);
-    }
-    takes_objects->call_objects({objects.data() + 1, objects.size() - 1}, outputs);
-    return;
-  }
-  c10::SmallVector<c10::IValue, 16> arguments;
+namespace {
+
+void call_with_objects(const ObjectGraph& graph, const std::vector<GraphInput>& inputs,
+                       const GuardValues& values, Outputs& outputs) {
+  c10::SmallVector<PyObject*, 128> objects = {nullptr};
   for (const GraphInput& input : inputs) {
-    arguments.push_back(to_input(values.objects[static_cast<std::size_t>(input.step)]));
+    objects.push_back(values.objects[static_cast<std::size_t>(input.step)]);
   }
-  if (graph->size() > kSmallGraph + inputs.size()) {
-    const pybind11::gil_scoped_release unlocked;
-    compiled->call({arguments.data(), arguments.size()}, outputs);
-  } else {
-    compiled->call({arguments.data(), arguments.size()}, outputs);
+  graph.call_objects({objects.data() + 1, objects.size() - 1}, outputs);
+}
+
+void call_unlocked(const CompiledGraph& compiled, const graph::Graph& graph,
+                   std::span<c10::IValue> inputs, Outputs& outputs) {
+  if (graph.size() <= kSmallGraph + inputs.size()) return compiled.call(inputs, outputs);
+  const pybind11::gil_scoped_release unlocked;
+  compiled.call(inputs, outputs);
+}
+
+// Where the graph raises for other sizes, the program may do something else.
+bool may_fit(SizedRuns& sizes, std::span<const c10::IValue> inputs,
+             std::vector<std::int64_t>& numbers) {
+  if (sizes.gave_up()) return false;
+  try {
+    return sizes.note(sizes.pass_checks(inputs, numbers));
+  } catch (const std::exception&) {
+    return sizes.note(false);
   }
 }
 
-void Segment::run_graph(const GuardValues& values, Outputs& outputs) const {
+bool call_probe(SizedRuns& sizes, std::span<const c10::IValue> inputs,
+                std::vector<std::int64_t>& numbers, Outputs& outputs) {
+  c10::SmallVector<c10::IValue, 16> arguments(inputs.begin(), inputs.end());
+  bool fits = false;
+  try {
+    const pybind11::gil_scoped_release unlocked;
+    fits = sizes.call_probe({arguments.data(), arguments.size()}, numbers, outputs);
+  } catch (const pybind11::error_already_set&) {
+    throw;
+  } catch (const std::exception&) {
+    fits = false;
+  }
+  return sizes.note(fits);
+}
+
+}  // namespace
+
+bool Segment::call_graph(const GuardValues& values, std::vector<std::int64_t>& numbers,
+                         Outputs& outputs) const {
+  if (sizes != nullptr) return call_sized(values, numbers, outputs);
+  if (takes_objects != nullptr) {
+    call_with_objects(*takes_objects, inputs, values, outputs);
+    return true;
+  }
+  Arguments arguments = arguments_of(values);
+  call_unlocked(*compiled, *graph, {arguments.data(), arguments.size()}, outputs);
+  return true;
+}
+
+bool Segment::call_sized(const GuardValues& values, std::vector<std::int64_t>& numbers,
+                         Outputs& outputs) const {
+  Arguments arguments = arguments_of(values);
+  const std::span<c10::IValue> span{arguments.data(), arguments.size()};
+  std::shared_ptr<SizedRuns::Run> run = sizes->find(span);
+  if (run == nullptr) {
+    if (!may_fit(*sizes, span, numbers)) return false;
+    if (sizes->has_probe()) {
+      if (!call_probe(*sizes, span, numbers, outputs)) return false;
+      sizes->add(span, numbers)->calls = 1;
+      return true;
+    }
+    run = sizes->add(span, numbers);
+  }
+  numbers = run->numbers;
+  // Sizes that come once do not pay for being compiled.
+  constexpr int kCallsBefore = 1;
+  if (run->compiled == nullptr && ++run->calls > kCallsBefore) {
+    std::vector<c10::IValue> examples(arguments.begin(), arguments.end());
+    run->compiled = compile_graph(*this, *settings, std::move(examples)).compiled;
+  }
+  const CompiledGraph& called = run->compiled == nullptr ? sizes->any() : *run->compiled;
+  if (const auto* objects = dynamic_cast<const ObjectGraph*>(&called)) {
+    call_with_objects(*objects, inputs, values, outputs);
+    return true;
+  }
+  call_unlocked(called, *graph, span, outputs);
+  return true;
+}
+
+bool Segment::run_graph(const GuardValues& values, std::vector<std::int64_t>& numbers,
+                        Outputs& outputs) const {
   // If the graph raises, the loop runs this part again, from the same random state.
   std::optional<aten::RestoreGeneratorScope> generator;
   if (is_random) generator.emplace();
   const bool grad_mode = at::GradMode::is_enabled();
+  bool fits = false;
   try {
     if (runs_with_grad) at::GradMode::set_enabled(true);
-    call_graph(values, outputs);
+    fits = call_graph(values, numbers, outputs);
   } catch (...) {
     at::GradMode::set_enabled(grad_mode);
     throw;
   }
   at::GradMode::set_enabled(grad_mode);
-  if (generator) generator->release();
+  if (generator && fits) generator->release();
+  return fits;
 }
 
-bool Segment::replay(Activation& activation, const GuardValues& values) const {
+Segment::Replay Segment::replay(Activation& activation, const GuardValues& values) const {
   try {
     c10::SmallVector<c10::IValue, 16> outputs;
+    std::vector<std::int64_t> numbers;
     AutocastNesting nesting(autocast);
-    if (compiled != nullptr) run_graph(values, outputs);
-    std::vector<Ref> made = cook(recipes, values, {outputs.data(), outputs.size()});
+    if (compiled != nullptr && !run_graph(values, numbers, outputs)) return Replay::misfits;
+    std::vector<Ref> made = cook(recipes, values, {outputs.data(), outputs.size()}, numbers);
     for (const Effect& effect : effects) {
       if (redo(effect, made) < 0) throw PythonError{};
     }
     nesting.stay();
     if (result >= 0) {
       activation.result = made[static_cast<std::size_t>(result)].release();
-      return true;
+      return Replay::done;
     }
     PyObject** end_of_stack = activation.stack + stack_depth;
     std::vector<Ref> dropped;  // after the frame is whole: dropping may run code
@@ -194,15 +271,15 @@ bool Segment::replay(Activation& activation, const GuardValues& values) const {
     }
     activation.top = end_of_stack;
     activation.next = end;
-    return true;
+    return Replay::done;
   } catch (const PythonError&) {
-    return false;
+    return Replay::raised;
   } catch (pybind11::error_already_set& error) {
     error.restore();
-    return false;
+    return Replay::raised;
   } catch (...) {
     pybind11::detail::try_translate_exceptions();
-    return false;
+    return Replay::raised;
   }
 }
 

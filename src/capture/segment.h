@@ -12,11 +12,13 @@
 #include "capture/activation.h"
 #include "capture/recipe.h"
 #include "capture/segment_guards.h"
+#include "capture/sized_runs.h"
 #include "graph/graph.h"
 
 namespace assay::capture {
 
 class ObjectGraph;
+struct CaptureSettings;
 
 /// A change of an object that existed before the segment, redone after its graph has run.
 struct Effect {
@@ -59,6 +61,8 @@ struct Segment {
   std::shared_ptr<const graph::Graph> graph;      ///< Null if no operator was recorded.
   std::shared_ptr<const CompiledGraph> compiled;  ///< Null likewise.
   const ObjectGraph* takes_objects = nullptr;     ///< `compiled`, if it is one of these.
+  /// If it fits several sizes of its inputs; else null. `compiled` is for those of the recording.
+  std::shared_ptr<SizedRuns> sizes;
   std::vector<GraphInput> inputs;
   Recipes recipes;
   std::vector<Effect> effects;
@@ -85,15 +89,29 @@ struct Segment {
   std::vector<aten::AutocastState> autocast;
   BreakReason reason;
 
+  /// The backend and its options, for sizes that are compiled later.
+  std::shared_ptr<const CaptureSettings> settings;
+
   /// Whether the inputs share memory as they did; asked when the guards hold.
   bool shares_memory_as_before(const GuardValues& values) const;
-  /// Runs the graph and brings the frame to its state at the end. False with a Python exception set
-  /// if something raised; then nothing of the frame has changed.
-  bool replay(Activation& activation, const GuardValues& values) const;
+  enum class Replay {
+    done,
+    raised,   ///< A Python exception is set, and nothing of the frame has changed.
+    misfits,  ///< The segment does not fit the sizes of its inputs. Nothing has changed at all.
+  };
+  /// Runs the graph and brings the frame to its state at the end.
+  Replay replay(Activation& activation, const GuardValues& values) const;
 
  private:
-  void run_graph(const GuardValues& values, Outputs& outputs) const;
-  void call_graph(const GuardValues& values, Outputs& outputs) const;
+  using Arguments = c10::SmallVector<c10::IValue, 16>;
+  Arguments arguments_of(const GuardValues& values) const;
+  /// False: misfits.
+  bool run_graph(const GuardValues& values, std::vector<std::int64_t>& numbers,
+                 Outputs& outputs) const;
+  bool call_graph(const GuardValues& values, std::vector<std::int64_t>& numbers,
+                  Outputs& outputs) const;
+  bool call_sized(const GuardValues& values, std::vector<std::int64_t>& numbers,
+                  Outputs& outputs) const;
 };
 
 }  // namespace assay::capture

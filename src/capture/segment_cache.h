@@ -21,6 +21,9 @@ struct CaptureSettings {
   bool fullgraph = false;
   /// How many segments may start at one instruction; by default the setting `cache_size_limit`.
   std::optional<std::size_t> cache_limit;
+  /// Whether segments are to fit other sizes of their tensors: from the first on, never, or once a
+  /// tensor has had two.
+  std::optional<bool> dynamic = {};
   /// The backend as the user gave it: a name or a callable. For records of frames.
   Ref backend_object = {};
 };
@@ -42,10 +45,12 @@ struct CaptureRecord {
 
 /// The segments that start at one instruction.
 struct SegmentStart {
-  std::vector<std::unique_ptr<Segment>> segments;  ///< The last one used comes first.
-  int empty = 0;                                   ///< Recordings without an operator.
-  bool breaks_at_once = false;                     ///< Its very instruction cannot be recorded.
+  /// The last one used comes first. While a thread runs one, another may drop all of them.
+  std::vector<std::shared_ptr<Segment>> segments;
+  int empty = 0;                ///< Recordings without an operator.
+  bool breaks_at_once = false;  ///< Its very instruction cannot be recorded.
   bool has_warned = false;
+  OpenSizes open;           ///< Sizes that were different in different calls.
   int raised = 0;           ///< Recordings in a row that ended with an exception.
   unsigned since_then = 0;  ///< Calls since these were too many.
 };

@@ -419,6 +419,19 @@ bool SegmentGuards::hold_but_for_sizes(const Activation& activation,
          lookups_hold() && all_distinct(values);
 }
 
+void SegmentGuards::add_other_sizes(const Activation& activation, OpenSizes& open) const {
+  GuardValues values;
+  first_misfit(activation, values, true);
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    const Step& step = steps_[i];
+    PyObject* object = values.objects[i];
+    if (object == nullptr || !step.checks.tensor || !is_tensor(object)) continue;
+    const at::Tensor& tensor = tensor_of(object);
+    if (!step.checks.tensor->has_other_sizes(tensor)) continue;
+    open[step.expression] |= step.checks.tensor->other_dimensions(tensor);
+  }
+}
+
 GuardFailure SegmentGuards::failure(const Activation& activation,
                                     const guards::GlobalState& state) const {
   if (!(state == state_)) return {state_.difference(state)};

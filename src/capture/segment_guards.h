@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "capture/activation.h"
+#include "capture/size_numbers.h"
 #include "capture/source.h"
 #include "guards/global_state.h"
 
@@ -84,6 +85,8 @@ class SegmentGuards {
   GuardFailure failure(const Activation& activation, const guards::GlobalState& state) const;
   /// Whether everything holds but the sizes of tensors.
   bool hold_but_for_sizes(const Activation& activation, const guards::GlobalState& state) const;
+  /// Adds the dimensions in which tensors have other sizes to `open`.
+  void add_other_sizes(const Activation& activation, OpenSizes& open) const;
   /// The guards as text, one per line, for logs and `explain`.
   std::vector<std::string> describe() const;
 

@@ -29,12 +29,14 @@ struct Tracked {
   bool is_mutated = false;      ///< Changed in this segment.
   bool has_known_dict = false;  ///< Its __dict__ is tracked, by this way.
   bool has_open_size = false;   ///< A tensor of the graph whose size follows from values.
-  Py_ssize_t appended = 0;      ///< Items added at the end of a list that is not known.
-  Ref known_keys;               ///< Of a dict that is not known as a whole: a set.
-  Ref first_keys;               ///< Of such a dict that was changed: its keys before, a list.
-  std::uint64_t order = 0;      ///< When it was first seen.
-  Ref object;                   ///< Keeps it alive; null for generators and the graph's tensors.
-  Ref weak;                     ///< For those: tells whether the address is still theirs.
+  /// Of a tensor, one bit per dimension: what its size is in later calls is not guarded.
+  std::uint64_t varying = 0;
+  Py_ssize_t appended = 0;  ///< Items added at the end of a list that is not known.
+  Ref known_keys;           ///< Of a dict that is not known as a whole: a set.
+  Ref first_keys;           ///< Of such a dict that was changed: its keys before, a list.
+  std::uint64_t order = 0;  ///< When it was first seen.
+  Ref object;               ///< Keeps it alive; null for generators and the graph's tensors.
+  Ref weak;                 ///< For those: tells whether the address is still theirs.
 };
 
 /// The objects by address.

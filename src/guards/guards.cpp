@@ -98,8 +98,22 @@ bool TensorGuard::same_kind(const at::Tensor& tensor) const {
 bool TensorGuard::holds(const at::Tensor& tensor) const {
   if (tensor.key_set() != keys_) return false;  // also tells the layout
   if (is_nested_) return true;
+  if (open_ != 0) return same_guarded_sizes(tensor) && same_kind(tensor);
   return same_numbers(tensor.sizes(), sizes_) &&
          (!has_strides_ || same_numbers(tensor.strides(), strides_)) && same_kind(tensor);
+}
+
+bool TensorGuard::same_guarded_sizes(const at::Tensor& tensor) const {
+  return tensor.dim() == static_cast<std::int64_t>(sizes_.size()) &&
+         (other_dimensions(tensor) & ~open_) == 0;
+}
+
+std::uint64_t TensorGuard::other_dimensions(const at::Tensor& tensor) const {
+  std::uint64_t found = 0;
+  for (std::size_t i = 0; i < sizes_.size(); ++i) {
+    if (tensor.sizes()[i] != sizes_[i]) found |= std::uint64_t{1} << i;
+  }
+  return found;
 }
 
 bool TensorGuard::has_other_sizes(const at::Tensor& tensor) const {
@@ -113,12 +127,13 @@ std::string TensorGuard::failure(const at::Tensor& tensor, const std::string& na
            c10::toString(tensor.scalar_type()) + " now";
   }
   if (tensor.is_nested() || is_nested_) return name + " is a different kind of tensor";
-  if (tensor.sizes() != sizes_) {
+  if (open_ != 0 ? !same_guarded_sizes(tensor) : tensor.sizes() != sizes_) {
     return name + ": size " + shape_text(sizes_) + " before, " + shape_text(tensor.sizes()) +
            " now";
   }
   if (tensor.requires_grad() != requires_grad_) return name + ": requires_grad changed";
-  if (has_strides_ && tensor.layout() == c10::kStrided && tensor.strides() != strides_) {
+  if (open_ == 0 && has_strides_ && tensor.layout() == c10::kStrided &&
+      tensor.strides() != strides_) {
     return name + ": strides " + shape_text(strides_) + " before, " + shape_text(tensor.strides()) +
            " now";
   }

@@ -25,6 +25,14 @@ class TensorGuard {
   bool holds(const at::Tensor& tensor) const;
   /// Whether its sizes, and perhaps the strides that follow from them, are all that differs.
   bool has_other_sizes(const at::Tensor& tensor) const;
+  /// From now on these dimensions (one bit each) may have any size, and the strides may be any.
+  void open(std::uint64_t dimensions) { open_ |= dimensions; }
+  /// The size of one dimension is guarded again. With the last one, the strides are, too.
+  void fix(std::size_t dimension) { open_ &= ~(std::uint64_t{1} << dimension); }
+  void close() { open_ = 0; }
+  bool is_open() const { return open_ != 0; }
+  /// The dimensions whose size is another one, whether guarded or not; one bit each.
+  std::uint64_t other_dimensions(const at::Tensor& tensor) const;
   /// One sentence about what differs in `tensor`, which is called `name`.
   std::string failure(const at::Tensor& tensor, const std::string& name) const;
 
@@ -33,6 +41,7 @@ class TensorGuard {
   bool same_kind(const at::Tensor& tensor) const;
   /// Whether it is a leaf and requires grad as before.
   bool same_history(const at::Tensor& tensor) const;
+  bool same_guarded_sizes(const at::Tensor& tensor) const;
 
   c10::DispatchKeySet keys_;  // tells sparse, quantized, subclasses, lazy negatives apart
   c10::ScalarType dtype_;
@@ -41,6 +50,7 @@ class TensorGuard {
   bool is_leaf_;
   bool is_nested_;  // never part of a graph; guarded by its keys alone
   bool has_strides_;
+  std::uint64_t open_ = 0;  // dimensions that may have any size
   std::vector<std::int64_t> sizes_;
   std::vector<std::int64_t> strides_;
 };

@@ -164,7 +164,7 @@ def test_profiler_counts_breaks_and_recompiles() -> None:
 @pytest.mark.parametrize(("accumulated", "expected"), [(64, 30), (20, 20), (2, 8)])
 def test_other_sizes_of_tensors_have_a_limit_of_their_own(accumulated: int, expected: int) -> None:
     graphs = Graphs()
-    compiled = assay.compile(lambda x: (x * x.shape[0]).sum(), backend=graphs)
+    compiled = assay.compile(lambda x: (x * x.shape[0]).sum(), backend=graphs, dynamic=False)
     with assay.config.patch(accumulated_cache_size_limit=accumulated):
         for size in range(1, 31):
             assert compiled(torch.ones(size)).item() == size * size
@@ -173,7 +173,7 @@ def test_other_sizes_of_tensors_have_a_limit_of_their_own(accumulated: int, expe
 
 def test_other_values_do_not_count_as_sizes() -> None:
     graphs = Graphs()
-    compiled = assay.compile(lambda x, n: x * n, backend=graphs)
+    compiled = assay.compile(lambda x, n: x * n, backend=graphs, dynamic=False)
     for n in range(12):
         for size in (1, 2):
             assert compiled(torch.ones(size), n).tolist() == [n] * size
@@ -204,7 +204,7 @@ def shift(x: torch.Tensor) -> torch.Tensor:
 
 def compilations(calls: list[tuple[torch.Tensor, int]]) -> int:
     graphs = Graphs()
-    compiled = assay.compile(scale_and_shift, backend=graphs, recompile_limit=3)
+    compiled = assay.compile(scale_and_shift, backend=graphs, recompile_limit=3, dynamic=False)
     for x, n in calls:
         assert torch.equal(compiled(x, n), scale_and_shift(x, n))
     return graphs.count

@@ -249,7 +249,7 @@ def test_stances(tmp_path: Path) -> None:
         f(torch.ones(4))
         print(len(calls))
     """
-    expected = "0\n1\n[2.0, 2.0, 2.0] 1\n[2.0, 2.0]\nTrue True\n2\n3\n"
+    expected = "0\n1\n[2.0, 2.0, 2.0] 1\n[2.0, 2.0]\nTrue True\n2\n2\n"
     assert output(tmp_path, text) == expected
 
 

@@ -1,0 +1,78 @@
+/// \file How a segment that fits several sizes of its tensors runs: one graph, in which numbers
+/// that follow from sizes are nodes. Sizes that are met for the first time are checked: what the
+/// program decided by such numbers must come out the same. They run without being compiled; sizes
+/// that come again are compiled for themselves. Made by RecipeBuilder, used by Segment.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "assay/compiler.h"
+#include "guards/guards.h"
+
+namespace assay::capture {
+
+class SizedRuns {
+ public:
+  /// A number that is needed besides the graph's results.
+  struct Number {
+    std::int64_t value = 0;            ///< When the segment was recorded.
+    bool is_expected = false;          ///< It must be the same in every call.
+    bool follows_from_inputs = false;  ///< From the sizes of inputs alone.
+  };
+  struct Plan {
+    std::shared_ptr<const graph::Graph> graph;
+    /// The same inputs; the numbers that follow from inputs.
+    std::shared_ptr<const graph::Graph> checks;
+    /// The same, with all other numbers after the results; null if there are none.
+    std::shared_ptr<const graph::Graph> probe;
+    std::vector<Number> numbers;
+    std::vector<bool> is_open;  ///< By input: its sizes are not guarded.
+  };
+  /// Throws what planning the graphs throws.
+  explicit SizedRuns(Plan plan);
+
+  /// The inputs' sizes, and what is known for them.
+  struct Run {
+    std::vector<guards::TensorGuard> tensors;  // of the inputs that are open
+    std::vector<std::int64_t> numbers;
+    std::shared_ptr<const CompiledGraph> compiled;  // null: not yet
+    int calls = 0;
+  };
+
+  /// Notes whether other sizes fitted, and returns it. After several that did not, and none that
+  /// did, no further ones are tried.
+  bool note(bool fitted);
+  bool gave_up() const { return misfits_ >= kMostMisfits; }
+  /// What is known for these inputs, or null. The one found last is looked at first.
+  std::shared_ptr<Run> find(std::span<const c10::IValue> inputs);
+  /// Of inputs that were not met before: the numbers that follow from them are as expected.
+  bool pass_checks(std::span<const c10::IValue> inputs, std::vector<std::int64_t>& numbers) const;
+  bool has_probe() const { return probe_ != nullptr; }
+  /// Runs the graph; false, and no outputs, if a number is not as expected.
+  bool call_probe(std::span<c10::IValue> inputs, std::vector<std::int64_t>& numbers,
+                  Outputs& outputs) const;
+  /// Runs the graph for any sizes.
+  const CompiledGraph& any() const { return *any_; }
+  std::shared_ptr<Run> add(std::span<const c10::IValue> inputs, std::vector<std::int64_t> numbers);
+  /// The run of the recording itself.
+  void add_recorded(std::span<const c10::IValue> inputs,
+                    std::shared_ptr<const CompiledGraph> compiled);
+
+ private:
+  bool take(std::span<const c10::IValue> values, bool follow_from_inputs,
+            std::vector<std::int64_t>& numbers) const;
+
+  Plan plan_;
+  std::shared_ptr<const CompiledGraph> any_;
+  std::shared_ptr<const CompiledGraph> checks_;  // null: nothing follows from inputs
+  std::shared_ptr<const CompiledGraph> probe_;
+  std::vector<std::shared_ptr<Run>> runs_;
+  static constexpr int kMostMisfits = 4;
+  int misfits_ = 0;  // in a row
+};
+
+}  // namespace assay::capture

@@ -1,0 +1,242 @@
+"""What was captured for two sizes of a tensor is captured once more, for all sizes."""
+
+from __future__ import annotations
+
+import random
+import types
+from typing import Any
+
+import pytest
+import torch
+
+import assay
+from capture.random_sizes import generate
+
+
+def same(left: Any, right: Any) -> bool:
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, torch.Tensor):
+        return (
+            left.shape == right.shape
+            and left.stride() == right.stride()
+            and left.dtype == right.dtype
+            and torch.allclose(left, right, rtol=1e-4, atol=1e-5, equal_nan=True)
+        )
+    if isinstance(left, list | tuple):
+        return len(left) == len(right) and all(map(same, left, right))
+    return bool(left == right)
+
+
+def outcome(function: Any, box: Any, x: torch.Tensor, y: torch.Tensor) -> Any:
+    box.kept = 0
+    try:
+        result = function(x, y)
+    except Exception as error:
+        return type(error), str(error).splitlines()[:1]
+    return result, x, box.kept
+
+
+class Counting:
+    """Backend `eager`, and how often it was asked to compile."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def __call__(self, gm: torch.fx.GraphModule, inputs: list[torch.Tensor]) -> Any:
+        self.count += 1
+        return gm.forward
+
+
+def recordings(function: Any, inputs: list[tuple[Any, ...]], **settings: Any) -> int:
+    """How often a function is recorded for these calls, all of which must give eager's results."""
+    compiled = assay.compile(function, backend="eager", **settings)
+    for args in inputs:
+        assert same(function(*args), compiled(*args)), args
+    return len(assay._C.capture_records(compiled))
+
+
+def rows(*sizes: int) -> list[tuple[torch.Tensor]]:
+    return [(torch.randn(size, 4),) for size in sizes]
+
+
+SIZES = rows(3, 5, 7, 9, 2, 1, 0, 5, 7, 11)
+
+
+def heads(x: torch.Tensor) -> torch.Tensor:
+    batch, width = x.shape
+    q = x.view(batch, 1, 2, width // 2).transpose(1, 2)
+    return torch.nn.functional.scaled_dot_product_attention(q, q, q).flatten(1)
+
+
+def joined(x: torch.Tensor) -> Any:
+    y = torch.cat([x, x]).relu()
+    return y.view(x.shape[0], 2, y.shape[1]), y.shape[0] // 2, [y.shape, (y.numel(), "text")]
+
+
+def from_sizes(x: torch.Tensor) -> Any:
+    return torch.arange(len(x)), torch.zeros(x.shape), x.new_ones(x.size(0), 2), x[: x.size(0) - 1]
+
+
+def halves(x: torch.Tensor) -> torch.Tensor:
+    left, right = x.chunk(2, dim=1)
+    return left * right
+
+
+@pytest.mark.parametrize("function", [heads, joined, from_sizes, halves])
+def test_one_recording_fits_all_further_sizes(function: Any) -> None:
+    assert recordings(function, SIZES) == 2
+    assert recordings(function, SIZES, dynamic=True) == 1
+    assert recordings(function, SIZES, dynamic=False) == 8
+
+
+def test_a_size_that_decides_has_one_recording_for_each_way() -> None:
+    def by_input(x: torch.Tensor) -> torch.Tensor:
+        return x + 1 if x.shape[0] > 4 else x - 1
+
+    def by_result(x: torch.Tensor) -> torch.Tensor:
+        y = torch.cat([x, x]).relu()
+        return y + 1 if y.shape[0] > 10 else y - 1
+
+    assert recordings(by_input, SIZES, dynamic=True) == 2
+    assert recordings(by_result, SIZES, dynamic=True) == 2
+
+
+def test_a_size_that_is_looked_at_is_fixed() -> None:
+    def loop(x: torch.Tensor) -> torch.Tensor:
+        total = torch.zeros(4)
+        for i in range(x.shape[0]):
+            total = total + x[i]
+        return total
+
+    def text(x: torch.Tensor) -> Any:
+        return x + 1, f"{x.shape[0]} rows"
+
+    for function in (loop, text):
+        assert recordings(function, SIZES, dynamic=True) == 8
+
+
+def test_numbers_that_are_kept_are_those_of_the_call() -> None:
+    class Box:
+        kept: Any = None
+
+    box = Box()
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        box.kept = {"size": x.shape[0], "sizes": [*x.shape]}
+        return x * x.shape[0]
+
+    compiled = assay.compile(function, backend="eager", dynamic=True)
+    for (x,) in SIZES:
+        compiled(x)
+        assert box.kept == {"size": len(x), "sizes": [len(x), 4]}
+        assert type(box.kept["size"]) is int
+
+
+def test_inputs_that_are_mutated() -> None:
+    def function(x: torch.Tensor) -> int:
+        x.add_(x.shape[0])
+        return x.shape[0] * 2
+
+    compiled = assay.compile(function, backend="aot_eager")
+    for size in (2, 3, 4, 5, 4):
+        x = torch.zeros(size)
+        assert compiled(x) == 2 * size
+        assert x.tolist() == [size] * size
+
+
+def test_sizes_that_come_again_are_compiled_for_themselves() -> None:
+    counting = Counting()
+    compiled = assay.compile(lambda x: x * 2 + x.shape[0], backend=counting)
+    for size in (2, 3, 4, 5, 6):
+        compiled(torch.ones(size))
+    assert counting.count == 2
+    for _ in range(3):
+        assert compiled(torch.ones(6)).tolist() == [8.0] * 6
+    assert counting.count == 3
+
+
+def test_gradients_of_sizes_that_come_once_and_again() -> None:
+    linear = torch.nn.Linear(4, 3)
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return (linear(x).relu() / x.shape[0]).sum()
+
+    compiled = assay.compile(function, backend="native")
+    for (x,) in rows(2, 3, 5, 7, 5, 5):
+        found = []
+        for run in (function, compiled):
+            linear.zero_grad()
+            leaf = x.clone().requires_grad_()
+            run(leaf).backward()
+            assert leaf.grad is not None and linear.weight.grad is not None
+            found.append((leaf.grad, linear.weight.grad.clone()))
+        torch.testing.assert_close(found[0], found[1])
+
+
+def test_mark_dynamic_opens_a_dimension_from_the_first_call_on() -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return x.reshape(-1, x.shape[0]) + 1
+
+    compiled = assay.compile(function, backend="eager")
+    for size in (3, 4, 5):
+        x = torch.randn(size, 2)
+        assay.mark_dynamic(x, 0)
+        assert torch.equal(compiled(x), function(x))
+    assert len(assay._C.capture_records(compiled)) == 1
+
+
+def test_the_setting_turns_it_off() -> None:
+    with assay.config.patch(automatic_dynamic_shapes=False):
+        assert recordings(heads, SIZES[:5]) == 5
+
+
+def test_a_cache_that_grows() -> None:
+    """As when a language model generates: each step sees keys of another length."""
+
+    def step(x: torch.Tensor, keys: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        keys = torch.cat([keys, x], dim=1)
+        length = keys.shape[1]
+        mask = torch.arange(length)[None, :] <= length
+        return torch.nn.functional.scaled_dot_product_attention(x, keys, keys, mask), keys
+
+    compiled = assay.compile(step)
+    keys = torch.randn(1, 1, 8)
+    for _ in range(100):
+        x = torch.randn(1, 1, 8)
+        expected = step(x, keys)
+        found = compiled(x, keys)
+        torch.testing.assert_close(found, expected)
+        keys = found[1]
+    assert len(assay._C.capture_records(compiled)) == 2
+
+
+def check_seed(seed: int) -> None:
+    source = generate(seed)
+    module = types.ModuleType("sizes_program")
+    exec(compile(source, f"<sizes {seed}>", "exec"), module.__dict__)
+    backend = ("eager", "aot_eager", "native")[seed % 3]
+    dynamic = True if seed % 5 == 0 else None
+    compiled = assay.compile(module.f, backend=backend, dynamic=dynamic)
+    choices = random.Random(seed)
+    generator = torch.Generator().manual_seed(seed)
+    for call in range(8):
+        n, m = choices.choice((1, 2, 3, 4, 5, 6, 7, 9)), choices.choice((2, 3, 4, 5, 8))
+        x = torch.randn(n, m, generator=generator)
+        y = torch.randn(n, 3, generator=generator)
+        expected = outcome(module.f, module.box, x.clone(), y.clone())
+        found = outcome(compiled, module.box, x.clone(), y.clone())
+        assert same(expected, found), (
+            f"seed {seed}, {backend}, call {call}: {expected}\n{found}\n{source}"
+        )
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_programs(seed: int) -> None:
+    check_seed(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(60, 1060))
+def test_more_random_programs(seed: int) -> None:
+    check_seed(seed)
