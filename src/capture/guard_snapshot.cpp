@@ -100,9 +100,13 @@ PyObject* GuardSnapshot::recognize(PyObject* object) {
   return weak_.back().get();
 }
 
-void GuardSnapshot::prove_version(int index, PyObject* dict) {
+void GuardSnapshot::prove_version(PyObject* dict) {
   if (!versions_known_.insert(dict).second) return;
-  proofs_.push_back({Kind::version, index, dict, nullptr, version_of(dict)});
+  if (proofs_.empty() || proofs_.back().kind != Kind::version) {
+    proofs_.push_back({Kind::version, 0, nullptr, nullptr, versions_.size()});
+  }
+  ++proofs_.back().step;
+  versions_.push_back({dict, version_of(dict)});
 }
 
 void GuardSnapshot::prove_place(const Step& step, int index, PyObject* parent, PyObject* object) {
@@ -118,7 +122,7 @@ void GuardSnapshot::prove_place(const Step& step, int index, PyObject* parent, P
                          reinterpret_cast<std::uint64_t>(_PyObject_GetDictPtr(parent))});
       return;
     case Access::item:
-      prove_version(index, parent);
+      prove_version(parent);
       return;
     case Access::contents:
       proofs_.push_back({Kind::contents, index, parent, object, 0});
@@ -143,7 +147,7 @@ void GuardSnapshot::prove_checks(const Step& step, int index, PyObject* object) 
   const Checks& checks = step.checks;
   const bool is_dict = PyDict_Check(object) != 0;
   if (checks.tensor) {
-    tensors_.push_back({object, &*checks.tensor});
+    tensors_.push_back({&tensor_of(object), &*checks.tensor});
     proofs_.push_back({Kind::type, index, object, reinterpret_cast<PyObject*>(Py_TYPE(object)), 0});
     return;
   }
@@ -154,7 +158,7 @@ void GuardSnapshot::prove_checks(const Step& step, int index, PyObject* object) 
                             (checks.value && PyAnySet_Check(object) != 0);
   // An OrderedDict keeps its order elsewhere.
   if (has_contents && is_dict && !(checks.keys && PyODict_Check(object))) {
-    prove_version(index, object);
+    prove_version(object);
   } else if ((has_contents && !PyTuple_Check(object)) || checks.function) {
     proofs_.push_back({Kind::step, index, object, object, 0});
   }
@@ -172,9 +176,13 @@ bool GuardSnapshot::fits(const Activation& activation) const {
 bool GuardSnapshot::proofs_hold(const SegmentGuards& guards, const GuardValues& values) const {
   for (const Proof& proof : proofs_) {
     switch (proof.kind) {
-      case Kind::version:
-        if (version_of(proof.subject) != proof.detail) return false;
+      case Kind::version: {
+        const Version* const first = versions_.data() + proof.detail;
+        for (const Version* known = first; known != first + proof.step; ++known) {
+          if (version_of(known->dict) != known->version) return false;
+        }
         break;
+      }
       case Kind::dict:
         if (*reinterpret_cast<PyObject**>(proof.detail) != proof.expected) return false;
         break;
@@ -222,9 +230,7 @@ bool GuardSnapshot::holds(const SegmentGuards& guards, const Activation& activat
   if (!fits(activation)) return false;
   values.objects.assign(objects_.begin(), objects_.end());
   if (!proofs_hold(guards, values)) return false;
-  for (const TensorProof& proof : tensors_) {
-    if (!proof.guard->holds(tensor_of(proof.tensor))) return false;
-  }
+  if (!guards::all_hold(tensors_)) return false;
   for (const int index : changing_) {
     const auto at = static_cast<std::size_t>(index);
     const Step& step = guards.steps_[at];

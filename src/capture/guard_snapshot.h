@@ -32,19 +32,20 @@ class GuardSnapshot {
   /// In the order of the steps: what one looks into has been proven to be alive by those before.
   struct Proof {
     Kind kind;
-    int step;           // for `step`: it is checked as the guards do
+    int step;  // for `step`: it is checked as the guards do; for `version`: how many there are
     PyObject* subject;  // a dict, cell, list, weak reference or object
     PyObject* expected;
     std::uint64_t detail;  // a dict's version, an index, the place where an object keeps its dict
+  };
+  /// Most proofs are of dicts. Those that follow one another are kept closely together.
+  struct Version {
+    PyObject* dict;
+    std::uint64_t version;
   };
   struct Root {
     Py_ssize_t slot;  // -1: the frame's function
     PyObject* object;
     PyObject* weak;
-  };
-  struct TensorProof {
-    PyObject* tensor;
-    const guards::TensorGuard* guard;
   };
   struct Type {
     PyTypeObject* type;
@@ -61,7 +62,7 @@ class GuardSnapshot {
   void prove_checks(const Step& step, int index, PyObject* object);
   /// A weak reference: an object that is found at the same address later may be another one.
   PyObject* recognize(PyObject* object);
-  void prove_version(int index, PyObject* dict);
+  void prove_version(PyObject* dict);
   bool proofs_hold(const SegmentGuards& guards, const GuardValues& values) const;
   bool groups_hold(const GuardValues& values) const;
 
@@ -70,8 +71,9 @@ class GuardSnapshot {
   std::vector<Ref> weak_;
   std::vector<Root> roots_;
   std::vector<Proof> proofs_;
-  std::vector<TensorProof> tensors_;
-  std::vector<int> changing_;  // steps that are fetched and checked every time
+  std::vector<Version> versions_;
+  std::vector<guards::GuardedTensor> tensors_;  // of objects that are proven to be alive
+  std::vector<int> changing_;                   // steps that are fetched and checked every time
   std::vector<Type> types_;
   std::vector<Group> groups_;
   std::unordered_set<PyObject*> versions_known_;  // while it is made

@@ -5,6 +5,7 @@
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/GradMode.h>
 #include <c10/core/InferenceMode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 
 namespace assay::guards {
 
@@ -13,14 +14,13 @@ GlobalState GlobalState::current() {
   state.grad_mode = c10::GradMode::is_enabled();
   state.inference_mode = c10::InferenceMode::is_enabled();
   state.deterministic = at::globalContext().deterministicAlgorithms();
-  state.autocast = at::autocast::is_autocast_enabled(at::kCPU);
+  // What at::autocast::is_autocast_enabled asks, for all devices at once.
+  const c10::DispatchKeySet enabled =
+      c10::autocast_dispatch_keyset - c10::impl::tls_local_dispatch_key_set().excluded_;
+  state.autocast = enabled.has(c10::DispatchKey::AutocastCPU);
+  state.autocast_devices = enabled.raw_repr();
   state.autocast_dtype = at::autocast::get_autocast_dtype(at::kCPU);
   state.autocast_cache = at::autocast::is_autocast_cache_enabled();
-  unsigned bit = 1;
-  for (const at::DeviceType device : at::autocast::_AUTOCAST_SUPPORTED_DEVICES) {
-    if (at::autocast::is_autocast_enabled(device)) state.autocast_devices |= bit;
-    bit <<= 1;
-  }
   state.autocast_cuda_dtype = at::autocast::get_autocast_dtype(at::kCUDA);
   state.cudnn = at::globalContext().userEnabledCuDNN();
   state.default_dtype = c10::get_default_dtype_as_scalartype();

@@ -4,6 +4,7 @@
 
 #include <c10/core/ScalarType.h>
 
+#include <cstdint>
 #include <string>
 
 namespace assay::guards {
@@ -16,9 +17,9 @@ struct GlobalState {
   c10::ScalarType autocast_dtype = c10::ScalarType::BFloat16;
   /// Also what a region of the program takes over that does not say.
   bool autocast_cache = true;
-  /// What a program can read of other devices: where autocast is enabled (a bit for each device
-  /// that has it), and CUDA's dtype.
-  unsigned autocast_devices = 0;
+  /// What a program can read of other devices: where autocast is enabled (the bits of their
+  /// dispatch keys), and CUDA's dtype.
+  std::uint64_t autocast_devices = 0;
   c10::ScalarType autocast_cuda_dtype = c10::ScalarType::Half;
   bool cudnn = true;
   c10::ScalarType default_dtype = c10::ScalarType::Float;

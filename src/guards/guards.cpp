@@ -79,7 +79,7 @@ TensorGuard::TensorGuard(const at::Tensor& tensor)
   if (has_strides_) strides_ = tensor.strides().vec();
 }
 
-bool TensorGuard::same_history(const at::Tensor& tensor) const {
+inline bool TensorGuard::same_history(const at::Tensor& tensor) const {
   const c10::AutogradMetaInterface* any = tensor.unsafeGetTensorImpl()->autograd_meta();
   if (any == nullptr) return is_leaf_ && !requires_grad_;
   const auto* meta = static_cast<const torch::autograd::AutogradMeta*>(any);
@@ -91,16 +91,26 @@ bool TensorGuard::same_history(const at::Tensor& tensor) const {
   return is_leaf == is_leaf_ && (meta->requires_grad_ || !is_leaf) == requires_grad_;
 }
 
-bool TensorGuard::same_kind(const at::Tensor& tensor) const {
+inline bool TensorGuard::same_kind(const at::Tensor& tensor) const {
   return tensor.scalar_type() == dtype_ && tensor.device() == device_ && same_history(tensor);
 }
 
-bool TensorGuard::holds(const at::Tensor& tensor) const {
+// Inlined where many tensors are checked one after the other.
+inline bool TensorGuard::holds_here(const at::Tensor& tensor) const {
   if (tensor.key_set() != keys_) return false;  // also tells the layout
   if (is_nested_) return true;
   if (open_ != 0) return same_guarded_sizes(tensor) && same_kind(tensor);
   return same_numbers(tensor.sizes(), sizes_) &&
          (!has_strides_ || same_numbers(tensor.strides(), strides_)) && same_kind(tensor);
+}
+
+bool TensorGuard::holds(const at::Tensor& tensor) const { return holds_here(tensor); }
+
+bool all_hold(std::span<const GuardedTensor> tensors) {
+  for (const GuardedTensor& guarded : tensors) {
+    if (!guarded.guard->holds_here(*guarded.tensor)) return false;
+  }
+  return true;
 }
 
 bool TensorGuard::same_guarded_sizes(const at::Tensor& tensor) const {

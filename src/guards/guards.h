@@ -17,6 +17,8 @@
 
 namespace assay::guards {
 
+struct GuardedTensor;
+
 /// The properties of one tensor that a compiled graph depends on.
 class TensorGuard {
  public:
@@ -38,9 +40,11 @@ class TensorGuard {
 
  private:
   /// Everything but sizes and strides.
-  bool same_kind(const at::Tensor& tensor) const;
+  inline bool same_kind(const at::Tensor& tensor) const;
   /// Whether it is a leaf and requires grad as before.
-  bool same_history(const at::Tensor& tensor) const;
+  inline bool same_history(const at::Tensor& tensor) const;
+  inline bool holds_here(const at::Tensor& tensor) const;
+  friend bool all_hold(std::span<const GuardedTensor> tensors);
   bool same_guarded_sizes(const at::Tensor& tensor) const;
 
   c10::DispatchKeySet keys_;  // tells sparse, quantized, subclasses, lazy negatives apart
@@ -54,6 +58,14 @@ class TensorGuard {
   std::vector<std::int64_t> sizes_;
   std::vector<std::int64_t> strides_;
 };
+
+/// A tensor and what must hold of it.
+struct GuardedTensor {
+  const at::Tensor* tensor;
+  const TensorGuard* guard;
+};
+/// Whether all hold, in one call.
+bool all_hold(std::span<const GuardedTensor> tensors);
 
 /// Guards for one call's inputs. Checking allocates nothing.
 class Guards {
