@@ -34,9 +34,9 @@ def assay(
 ) -> Callable[..., Any]:
     """Compile a graph of Dynamo's for inputs like these, and for others when they come.
 
-    Sizes are specialized: a graph with dynamic sizes is compiled for each set of sizes that it is
-    called with, up to ``assay.config.accumulated_cache_size_limit`` of them; further ones run
-    eagerly.
+    Sizes are specialized: a graph with dynamic sizes is compiled for the first two sets of sizes
+    that it is called with, then for each that comes a second time, up to
+    ``assay.config.accumulated_cache_size_limit`` of them. All others run eagerly.
     ``options`` are those of the backend, as ``assay backends --json`` lists them; ``mode`` is
     accepted and has no effect. A graph that cannot be traced runs eagerly, with a warning.
     """

@@ -111,6 +111,20 @@ bool CompiledFunction::is_full(bool is_for_other_size) const {
   return others >= limit;
 }
 
+bool CompiledFunction::come_first(std::span<const c10::IValue> inputs,
+                                  const guards::GlobalState& state) {
+  constexpr std::size_t kMostRemembered = 64;
+  const auto found = std::ranges::find_if(
+      came_once_, [&](const guards::Guards& guards) { return guards.hold(inputs, state); });
+  if (found != came_once_.end()) {
+    came_once_.erase(found);
+    return false;
+  }
+  came_once_.emplace_back(inputs);
+  if (came_once_.size() > kMostRemembered) came_once_.pop_front();
+  return true;
+}
+
 const CompiledFunction::Entry* CompiledFunction::add(std::span<const c10::IValue> inputs,
                                                      const guards::GlobalState& state) {
   const std::lock_guard lock(compiling_);
@@ -131,6 +145,11 @@ const CompiledFunction::Entry* CompiledFunction::add(std::span<const c10::IValue
                known.back()->guards.failure(inputs, state);
       });
     }
+    return nullptr;
+  }
+  constexpr std::size_t kCompiledAtOnce = 2;
+  if (graph_ != nullptr && is_for_other_size && known.size() >= kCompiledAtOnce &&
+      come_first(inputs, state)) {
     return nullptr;
   }
   auto longer = std::make_unique<Entries>(known);

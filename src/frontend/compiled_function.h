@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -69,6 +70,9 @@ class CompiledFunction {
   const Entry* find(std::span<const c10::IValue> inputs, const guards::GlobalState& state) const;
   const Entry* add(std::span<const c10::IValue> inputs, const guards::GlobalState& state);
   std::shared_ptr<Entry> make(std::span<const c10::IValue> inputs) const;
+  /// Of a graph that is right for other sizes too: whether inputs of these sizes come for the first
+  /// time. Those that come once do not pay for being compiled.
+  bool come_first(std::span<const c10::IValue> inputs, const guards::GlobalState& state);
   /// Whether there may be no further entry for inputs that none fits.
   bool is_full(bool is_for_other_size) const;
   const aten::ResultStructure& run_eagerly(const aten::Function& function,
@@ -80,6 +84,7 @@ class CompiledFunction {
   std::vector<at::Tensor> bound_;              // the graph's
   FunctionOptions options_;
   std::mutex compiling_;
+  std::deque<guards::Guards> came_once_;
   // Read without a lock by every call. Each compilation makes a longer list; the old ones stay,
   // since a call may be reading them.
   std::vector<std::unique_ptr<const Entries>> lists_;
