@@ -254,9 +254,11 @@ class FrameDriver : public Boundary {
       });
       bool is_for_other_size = false;
       for (const auto& segment : at.segments) {
-        if (!segment->guards->hold_but_for_sizes(a, state)) continue;
-        is_for_other_size = true;
-        segment->guards->add_other_sizes(a, at.open);
+        using Besides = SegmentGuards::Besides;
+        if (!segment->guards->hold_but_for(Besides::sizes_and_numbers, a, state)) continue;
+        segment->guards->add_others(a, at.open);
+        is_for_other_size =
+            is_for_other_size || segment->guards->hold_but_for(Besides::sizes, a, state);
       }
       const auto limit = reached_limit(at, is_for_other_size);
       if (!may_recompile(to_string(a.code->co_name), reason, limit.has_value())) {
@@ -283,20 +285,20 @@ class FrameDriver : public Boundary {
       log_bytecode(a.code);
     }
     log_step("start tracing", line_of(a.code, a.instruction));
-    capture_.recorder.begin(a, open_sizes(at), capture_.cache->settings.dynamic.value_or(false));
+    capture_.recorder.begin(a, open_sources(at), capture_.cache->settings.dynamic.value_or(false));
     log_instruction(a);
     return Step::execute;
   }
 
-  // Which sizes of tensors the next recording leaves open.
-  OpenSizes open_sizes(const SegmentStart& at) const {
+  // Which sizes and numbers the next recording leaves open.
+  OpenSources open_sources(const SegmentStart& at) const {
     constexpr auto kMostSized = 3;  // segments that no other size has fitted
     const std::optional<bool>& dynamic = capture_.cache->settings.dynamic;
     if (!dynamic.value_or(config::get<"automatic_dynamic_shapes">())) return {};
     const auto failed = std::ranges::count_if(at.segments, [](const auto& segment) {
       return segment->sizes != nullptr && segment->sizes->gave_up();
     });
-    return failed >= kMostSized ? OpenSizes() : at.open;
+    return failed >= kMostSized ? OpenSources() : at.open;
   }
 
   ThreadCapture& capture_;

@@ -18,10 +18,15 @@ std::vector<c10::IValue> examples_as_before(const std::vector<c10::IValue>& inpu
                                             const std::vector<bool>& wants_grad) {
   const at::AutoGradMode no_grad(false);
   std::vector<aten::Value> values;
-  for (const c10::IValue& input : inputs)
-    values.emplace_back(c10::IValue(input.toTensor().detach()));
+  for (const c10::IValue& input : inputs) {
+    values.emplace_back(input.isTensor() ? c10::IValue(input.toTensor().detach()) : input);
+  }
   std::vector<c10::IValue> examples;
   for (aten::Value& copy : aten::copy_inputs(values)) {
+    if (!copy.leaf.isTensor()) {
+      examples.push_back(std::move(copy.leaf));
+      continue;
+    }
     at::Tensor tensor = copy.leaf.toTensor();
     if (wants_grad[examples.size()]) tensor.requires_grad_();
     examples.emplace_back(std::move(tensor));
@@ -106,6 +111,7 @@ std::vector<c10::IValue> RecipeBuilder::finish_graph() {
   const bool may_write = std::ranges::any_of(graph.nodes(), writes_to_argument);
   // Inference tensors do not count their versions.
   const auto is_mutated = [&](const auto& input) {
+    if (input.number) return false;
     const bool is_written =
         input.tensor.is_inference() ? may_write : input.tensor._version() != input.version;
     return is_written || input.tensor.requires_grad() != input.requires_grad;
@@ -116,6 +122,7 @@ std::vector<c10::IValue> RecipeBuilder::finish_graph() {
   std::vector<bool> wants_grad;
   for (const auto& input : recorder_.inputs_) {
     if (input.placeholder->users().empty()) {
+      recorder_.size_numbers_.forget(*input.placeholder);
       graph.erase(*input.placeholder);
       continue;
     }
@@ -124,7 +131,7 @@ std::vector<c10::IValue> RecipeBuilder::finish_graph() {
     segment_.mutates_history =
         segment_.mutates_history ||
         (is_mutated(input) && input.requires_grad && !input.tensor.is_leaf());
-    examples.emplace_back(input.tensor);
+    examples.push_back(input.number ? to_input(input.number.get()) : c10::IValue(input.tensor));
     wants_grad.push_back(input.requires_grad);
   }
   if (segment_.mutates_inputs) {

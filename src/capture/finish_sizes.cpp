@@ -13,6 +13,11 @@ namespace {
 
 using Nodes = std::unordered_set<const graph::Node*>;
 
+bool is_left_open(const Source& source) {
+  const Checks& checks = source.checks;
+  return checks.tensor ? checks.tensor->is_open() : !checks.value;
+}
+
 // The nodes among the numbers that need nothing but the sizes of inputs.
 Nodes that_follow_from_inputs(const std::vector<SizeNumbers::Number>& numbers) {
   Nodes found;
@@ -22,6 +27,21 @@ Nodes that_follow_from_inputs(const std::vector<SizeNumbers::Number>& numbers) {
       follows = follows && (input.op() == graph::Op::placeholder || found.contains(&input));
     });
     if (follows) found.insert(number.node);
+  }
+  return found;
+}
+
+// The placeholders that nodes are computed from.
+Nodes inputs_behind(const std::vector<const graph::Node*>& nodes) {
+  Nodes seen;
+  Nodes found;
+  std::vector<const graph::Node*> waiting = nodes;
+  while (!waiting.empty()) {
+    const graph::Node* node = waiting.back();
+    waiting.pop_back();
+    if (!seen.insert(node).second) continue;
+    if (node->op() == graph::Op::placeholder) found.insert(node);
+    node->for_each_input([&](const graph::Node& input) { waiting.push_back(&input); });
   }
   return found;
 }
@@ -59,8 +79,7 @@ bool RecipeBuilder::is_segment_sized(bool mutates_inputs) const {
   const Recorder& recorder = recorder_;
   if (!recorder.follows_sizes_ || recorder.fixes_all_sizes_) return false;
   const auto is_open = [](const auto& input) {
-    return input.source->checks.tensor && input.source->checks.tensor->is_open() &&
-           !input.placeholder->users().empty();
+    return is_left_open(*input.source) && (input.number || !input.placeholder->users().empty());
   };
   if (std::ranges::none_of(recorder.inputs_, is_open)) return false;
   if (!mutates_inputs) return true;
@@ -83,8 +102,11 @@ std::vector<graph::Node*> RecipeBuilder::needed_numbers() const {
 void RecipeBuilder::fix_sizes() {
   std::unordered_map<const graph::Node*, graph::Argument> values;
   for (const SizeNumbers::Number& number : recorder_.size_numbers_.numbers()) {
-    values.emplace(number.node, number.object ? graph::Argument(number.value)
-                                              : graph::Argument(number.value != 0));
+    PyObject* object = number.object.get();
+    values.emplace(number.node, object == nullptr ? graph::Argument(number.value != 0)
+                                : PyFloat_CheckExact(object)
+                                    ? graph::Argument(PyFloat_AS_DOUBLE(object))
+                                    : graph::Argument(number.value));
   }
   const auto replace = [&](graph::Node& node) -> graph::Argument {
     const auto found = values.find(&node);
@@ -105,8 +127,12 @@ void RecipeBuilder::fix_sizes() {
   }
   const auto& numbers = recorder_.size_numbers_.numbers();
   for (auto number = numbers.rbegin(); number != numbers.rend(); ++number) {
+    if (number->node->op() == graph::Op::placeholder) continue;
     std::erase(recorder_.nodes_, number->node);
     recorder_.graph_->erase(*number->node);
+  }
+  for (const auto& input : recorder_.inputs_) {
+    if (input.number) input.source->checks.value = input.number;
   }
   for (Recipe& recipe : segment_.recipes) {
     if (recipe.make != Make::number) continue;
@@ -157,8 +183,18 @@ bool RecipeBuilder::finish_sizes(const std::vector<const Source*>& inputs,
     erase_unused(*probe, is_number);
     plan.probe = std::move(probe);
   }
-  for (const Source* source : inputs) {
-    plan.is_open.push_back(source->checks.tensor && source->checks.tensor->is_open());
+  const Nodes behind_results = inputs_behind(from_results);
+  const Nodes behind_inputs = inputs_behind(from_inputs);
+  const std::vector<const graph::Node*> placeholders = plan.graph->placeholders();
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const graph::Node* recorded = graph.find(placeholders[i]->name());
+    const bool is_used = !placeholders[i]->users().empty() || behind_results.contains(recorded);
+    const bool is_open = is_left_open(*inputs[i]);
+    // A counter that the graph does not use is no reason to compile anew.
+    const bool is_tensor = inputs[i]->checks.tensor.has_value();
+    plan.is_open.push_back(is_open && (is_used || is_tensor));
+    plan.checks_every_call = plan.checks_every_call || (is_open && !is_tensor && !is_used &&
+                                                        behind_inputs.contains(recorded));
   }
   try {
     const std::shared_ptr<const graph::Graph> made = plan.graph;

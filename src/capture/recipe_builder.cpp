@@ -55,6 +55,11 @@ int RecipeBuilder::recipe_at(PyObject* object, Source* origin) {
 }
 
 int RecipeBuilder::number_recipe(graph::Node& node) {
+  if (node.op() == graph::Op::placeholder) {  // a number from outside
+    for (const auto& input : recorder_.inputs_) {
+      if (input.placeholder == &node) return from_source(input.source);
+    }
+  }
   auto known = std::ranges::find(numbers_, &node);
   if (known == numbers_.end()) known = numbers_.insert(numbers_.end(), &node);
   const int made = add(Make::number, nullptr, {});

@@ -59,7 +59,7 @@ PyObject* Recorder::dict_of(PyObject* object) {
   return dict;
 }
 
-PyObject* Recorder::read_item(PyObject* dict, PyObject* key) {
+PyObject* Recorder::read_item(PyObject* dict, PyObject* key, bool opens) {
   PyObject* value = PyDict_GetItemWithError(dict, key);
   if (value == nullptr && PyErr_Occurred() != nullptr) return nullptr;
   Tracked* tracked = tracked_.find(dict);
@@ -73,7 +73,15 @@ PyObject* Recorder::read_item(PyObject* dict, PyObject* key) {
     source->checks.absent = true;
   } else {
     source->checks.present = true;  // also where only that matters: `in`, hasattr()
-    arrived(value, source);
+    PyObject* number = opens && PyDict_CheckExact(dict) ? open_number(value, *source) : nullptr;
+    if (number == nullptr) {
+      arrived(value, source);
+      return value;
+    }
+    // The same number, as an object that can be followed.
+    const int result = PyDict_SetItem(dict, key, number);
+    Py_DECREF(number);
+    return result < 0 ? nullptr : number;  // the dict keeps it
   }
   return value;
 }
@@ -455,7 +463,7 @@ PyObject* Recorder::find_attribute(Activation& a, PyObject* object, PyObject* na
     return bind_descriptor(a, descriptor, object, type_object, name);
   }
   if (PyObject* dict = dict_of(object)) {
-    PyObject* found = read_item(dict, name);
+    PyObject* found = read_item(dict, name, true);
     if (found != nullptr) return Py_NewRef(found);
     if (PyErr_Occurred() != nullptr) return nullptr;
   }

@@ -144,7 +144,7 @@ bool Recorder::list_append(Activation& a, PyObject* list, Operand item) {
 bool Recorder::list_extend(Activation& a, PyObject* list, Operand iterable) {
   if (!is_recording()) return Operations::list_extend(a, list, iterable);
   read(iterable);
-  if (is_iterable_known(iterable.object) && know_contents(iterable.object) &&
+  if (is_iterable_known(iterable.object) && know_contents(iterable.object, true) &&
       know_order(iterable.object)) {
     if (!before_change(list)) {
       if (!stop(a, "a list is extended whose contents are not known")) return false;
@@ -237,7 +237,7 @@ bool Recorder::unpack(Activation& a, Operand iterable, int before, int after, Py
   if (!is_recording()) return Operations::unpack(a, iterable, before, after, out);
   read(iterable);
   Ref items;
-  if (is_iterable_known(iterable.object) && know_contents(iterable.object) &&
+  if (is_iterable_known(iterable.object) && know_contents(iterable.object, true) &&
       know_order(iterable.object)) {
     items = Ref::borrow(iterable.object);
   } else {

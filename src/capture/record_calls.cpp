@@ -151,7 +151,7 @@ PyObject* Recorder::call_ex(Activation& a, Operand callable, Operand args, Opera
   Ref items;
   if ((PyTuple_CheckExact(args.object) || PyList_CheckExact(args.object) ||
        Py_TYPE(args.object) == size_type())) {
-    if (!know_contents(args.object)) return plainly("* of a container that is not known");
+    if (!know_contents(args.object, true)) return plainly("* of a container that is not known");
     items = Ref::borrow(args.object);
   } else {
     items = Ref::steal(PyList_New(0));
@@ -167,7 +167,7 @@ PyObject* Recorder::call_ex(Activation& a, Operand callable, Operand args, Opera
   }
   Ref names;
   if (kwargs.object != nullptr) {
-    if (!PyDict_Check(kwargs.object) || !know_contents(kwargs.object)) {
+    if (!PyDict_Check(kwargs.object) || !know_contents(kwargs.object, true)) {
       return plainly("** of an object that is not a known dict");
     }
     const Ref keys = Ref::steal(PyDict_Keys(kwargs.object));

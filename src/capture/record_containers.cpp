@@ -135,7 +135,7 @@ PyObject* Recorder::load_item(Activation& a, Operand container, Operand key) {
     if (!know_all(key.object)) {
       if (!is_python_method(key.object, "__index__")) return plainly("an unknown index");
     }
-    if (!know_contents(object)) return plainly("the contents of a container are not known");
+    if (!know_contents(object, true)) return plainly("the contents of a container are not known");
     return made(a, Operations::load_item(a, container, key), "indexing");
   }
   if (PyDict_Check(object) && is_method_of_dict(object, "__getitem__")) {
@@ -145,7 +145,7 @@ PyObject* Recorder::load_item(Activation& a, Operand container, Operand key) {
     PyObject* found = nullptr;
     {
       const KeyScope hashing(*this, key.object);
-      found = read_item(object, key.object);
+      found = read_item(object, key.object, true);
     }
     if (found != nullptr) return Py_NewRef(found);
     if (PyErr_Occurred() != nullptr) return nullptr;
@@ -334,7 +334,7 @@ PyObject* Recorder::get_iter(Activation& a, Operand iterable) {
     return made(a, Operations::get_iter(a, iterable), "iter()");  // asks __getitem__
   } else if (!is_iterable_known(object) && !PyDict_Check(object)) {
     return plainly(std::string("a loop over an object of type '") + Py_TYPE(object)->tp_name + "'");
-  } else if (!know_contents(object)) {
+  } else if (!know_contents(object, true)) {
     return plainly("a loop over a container whose contents are not known");
   }
   if (!know_order(object)) return plainly("a loop over a set that was changed");

@@ -9,7 +9,7 @@
 
 namespace assay::capture {
 
-bool Recorder::know_contents(PyObject* container) {
+bool Recorder::know_contents(PyObject* container, bool opens) {
   if (is_scalar(container)) return true;
   if (!touch(container)) return false;
   Tracked* tracked = tracked_.find(container);
@@ -20,14 +20,20 @@ bool Recorder::know_contents(PyObject* container) {
     const Py_ssize_t size = PySequence_Fast_GET_SIZE(container) - tracked->appended;
     source->checks.length = size;
     for (Py_ssize_t i = 0; i < size; ++i) {
-      if (!arrived(PySequence_Fast_GET_ITEM(container, i),
-                   sources_.get(Access::element, source, nullptr, i))) {
+      Source* element = sources_.get(Access::element, source, nullptr, i);
+      PyObject** item = &PySequence_Fast_ITEMS(container)[i];
+      PyObject* number = opens && (tracked->is_fresh || PyList_CheckExact(container))
+                             ? open_number(*item, *element)
+                             : nullptr;
+      if (number != nullptr) {
+        Py_SETREF(*item, number);
+      } else if (!arrived(*item, element)) {
         return false;
       }
     }
     return tracked->is_known = true;
   }
-  if (PyDict_Check(container)) return tracked->is_known = know_items(container, *tracked);
+  if (PyDict_Check(container)) return tracked->is_known = know_items(container, *tracked, opens);
   if (PyAnySet_Check(container)) {
     PyObject* item = nullptr;
     Py_ssize_t position = 0;
@@ -60,7 +66,7 @@ bool Recorder::know_contents(PyObject* container) {
   return false;
 }
 
-bool Recorder::know_items(PyObject* dict, Tracked& tracked) {
+bool Recorder::know_items(PyObject* dict, Tracked& tracked, bool opens) {
   // Of a dict that was changed here, the keys that it had; what was set since is known.
   if (tracked.is_mutated && !tracked.first_keys) return false;
   const Ref keys = tracked.is_mutated ? tracked.first_keys : keys_in_order(dict);
@@ -75,7 +81,13 @@ bool Recorder::know_items(PyObject* dict, Tracked& tracked) {
     }
     PyObject* value = PyDict_GetItemWithError(dict, key);
     if (value == nullptr) return false;
-    if (!arrived(value, sources_.get(Access::item, tracked.source, key))) return false;
+    Source* item = sources_.get(Access::item, tracked.source, key);
+    if (const Ref number =
+            Ref::steal(opens && PyDict_CheckExact(dict) ? open_number(value, *item) : nullptr)) {
+      if (PyDict_SetItem(dict, key, number.get()) < 0) return false;
+    } else if (!arrived(value, item)) {
+      return false;
+    }
   }
   tracked.source->checks.keys = Ref::steal(PyList_AsTuple(keys.get()));
   return true;

@@ -15,7 +15,7 @@ PyObject* Recorder::load_global(Activation& a, PyObject* name) {
     return Operations::load_global(a, name);
   }
   is_constant(globals);
-  PyObject* found = read_item(globals, name);
+  PyObject* found = read_item(globals, name, true);
   if (found == nullptr && PyErr_Occurred() == nullptr) {
     is_constant(builtins);
     found = read_item(builtins, name);
@@ -63,7 +63,11 @@ PyObject* Recorder::load_cell(Activation& a, PyObject* cell, int index) {
       source->checks.absent = true;
     } else {
       source->checks.present = true;
-      arrived(contents, source);
+      if (const Ref number = Ref::steal(open_number(contents, *source))) {
+        PyCell_Set(cell, number.get());
+      } else {
+        arrived(contents, source);
+      }
     }
   }
   return Operations::load_cell(a, cell, index);

@@ -1,5 +1,6 @@
 // Sizes that may be others in later calls. Numbers that follow from them are nodes of the graph; a
 // program that decides something by one fits only where that comes out the same (size_numbers.h).
+#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
@@ -117,8 +118,8 @@ std::uint64_t Recorder::open_dimensions(const Tracked& tracked, PyObject* tensor
   if (value.is_nested() || value.layout() != c10::kStrided || value.dim() > 63) return 0;
   if (!follows_sizes_) return 0;
   const std::uint64_t marked = has_marked_tensors() ? marked_dimensions(tensor) : 0;
-  if (const auto found = open_sizes_.find(tracked.source->expression());
-      found != open_sizes_.end()) {
+  if (const auto found = open_.sizes.find(tracked.source->expression());
+      found != open_.sizes.end()) {
     return found->second | marked;
   }
   if (marked != 0) return marked;
@@ -131,6 +132,20 @@ std::uint64_t Recorder::open_dimensions(const Tracked& tracked, PyObject* tensor
     if (value.size(i) > 1) open |= bit(i);
   }
   return open;
+}
+
+PyObject* Recorder::open_number(PyObject* value, Source& source) {
+  if (!follows_sizes_ || fixes_all_sizes_ || open_.numbers.empty()) return nullptr;
+  std::int64_t number = 0;
+  const bool is_number =
+      (PyLong_CheckExact(value) && fits(value, number)) || PyFloat_CheckExact(value);
+  if (!is_number || source.checks.value || !open_.numbers.contains(source.expression())) {
+    return nullptr;
+  }
+  graph::Node& placeholder = add_placeholder(source);
+  inputs_.push_back({&source, &placeholder, {}, 0, false, Ref::borrow(value)});
+  source.checks.type = Ref::borrow(Py_TYPE(value));
+  return size_numbers_.make_input(placeholder, value);
 }
 
 bool Recorder::has_varying_size(PyObject* tensor) {
@@ -240,6 +255,11 @@ void Recorder::expect_number(graph::Node& node, std::int64_t value) {
   observe::log(observe::Component::dynamic, observe::Level::debug, [&] {
     return "'" + node.name() + "' must be " + std::to_string(value) + text_of(user_stack());
   });
+  if (node.op() == graph::Op::placeholder) {  // a number from outside is guarded again
+    const auto input = std::ranges::find(inputs_, &node, &Input::placeholder);
+    if (input != inputs_.end()) input->source->checks.value = input->number;
+    return;
+  }
   // The size of an input is guarded again.
   if (node.op() == graph::Op::call_method && node.target().name() == "size") {
     const graph::Node* of = node.args()[0].node();
@@ -276,9 +296,10 @@ void Recorder::use_sizes(PyObject* object, int depth) {
 
 void Recorder::use_numbers(PyObject* object, int depth) {
   if (size_numbers_.empty() || fixes_all_sizes_ || object == nullptr) return;
-  if (PyLong_CheckExact(object)) {
+  if (PyLong_CheckExact(object) || PyFloat_CheckExact(object)) {
     graph::Node* node = size_numbers_.find(object);
-    if (node != nullptr) expect_number(*node, PyLong_AsLongLong(object));
+    if (node != nullptr)
+      expect_number(*node, PyFloat_CheckExact(object) ? 0 : PyLong_AsLongLong(object));
     return;
   }
   if (depth > 20 || PyIter_Check(object))

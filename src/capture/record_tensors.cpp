@@ -87,27 +87,26 @@ graph::Node* Recorder::node_of(PyObject* tensor) {
       value.is_nested()) {
     return nullptr;
   }
-  graph::Node* placeholder = nullptr;
-  const std::string name = tracked->source->placeholder_name();
-  graph::Node* first_call = nullptr;
-  for (graph::Node& node : graph_->nodes()) {
-    if (node.op() != graph::Op::placeholder) {
-      first_call = &node;
-      break;
-    }
-  }
-  if (first_call != nullptr) {
-    const graph::Graph::InsertBefore before(*graph_, *first_call);
-    placeholder = &graph_->placeholder(name);
-  } else {
-    placeholder = &graph_->placeholder(name);
-  }
+  graph::Node* placeholder = &add_placeholder(*tracked->source);
   placeholder->meta.value = meta_of(value);
   tracked->node = placeholder;
-  inputs_.push_back({tracked->source, placeholder, value,
+  inputs_.push_back({tracked->source,
+                     placeholder,
+                     value,
                      value.is_inference() ? 0 : static_cast<std::uint32_t>(value._version()),
-                     value.requires_grad()});
+                     value.requires_grad(),
+                     {}});
   return placeholder;
+}
+
+graph::Node& Recorder::add_placeholder(const Source& source) {
+  const std::string name = source.placeholder_name();
+  for (graph::Node& node : graph_->nodes()) {
+    if (node.op() == graph::Op::placeholder) continue;
+    const graph::Graph::InsertBefore before(*graph_, node);
+    return graph_->placeholder(name);
+  }
+  return graph_->placeholder(name);
 }
 
 bool Recorder::to_argument(PyObject* object, graph::Argument& argument, int depth) {
@@ -121,7 +120,7 @@ bool Recorder::to_argument(PyObject* object, graph::Argument& argument, int dept
     return true;
   }
   if (graph::Node* number = size_numbers_.find(object)) {
-    saw_varying_size_ = true;
+    saw_varying_size_ = saw_varying_size_ || PyLong_CheckExact(object);
     argument = number;
     return true;
   }

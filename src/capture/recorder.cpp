@@ -52,7 +52,7 @@ class OutsideAutocast {
 
 // ---- Life of a segment ----
 
-void Recorder::begin(Activation& root, OpenSizes open, bool is_open_by_default) {
+void Recorder::begin(Activation& root, OpenSources open, bool is_open_by_default) {
   // A collection may close generators and run finalizers of anybody's objects in the middle of the
   // program: what they do is not part of the segment.
   collects_garbage_ = PyGC_Disable() != 0;
@@ -84,9 +84,9 @@ void Recorder::begin(Activation& root, OpenSizes open, bool is_open_by_default) 
   entered_at_.clear();
   stacks_ = graph::StackTable();
   size_numbers_.clear();
-  open_sizes_ = std::move(open);
+  open_ = std::move(open);
   is_open_by_default_ = is_open_by_default;
-  follows_sizes_ = !open_sizes_.empty() || is_open_by_default || has_marked_tensors();
+  follows_sizes_ = !open_.empty() || is_open_by_default || has_marked_tensors();
   fixes_all_sizes_ = false;
   graph_ = std::make_shared<graph::Graph>("GraphModule");
   state_ = guards::GlobalState::current();
@@ -113,10 +113,18 @@ void Recorder::add_slots(Activation& root) {
     Source* source = sources_.slot(static_cast<Py_ssize_t>(i), name);
     if (object == nullptr) {
       if (i >= variables || live[i]) source->checks.absent = true;
+    } else if (PyObject* number = open_number(object, *source)) {
+      Py_SETREF(root.locals[i], number);
+      initial_slots_[i] = number;
     } else if (is_scalar(object)) {
       root.origins[i] = initial_origins_[i] = source;
     } else {
       arrived(object, source);
+      // CPython has made it for this call, and nobody else has seen it.
+      const PyCodeObject* code = root.code;
+      const bool is_of_call = (code->co_flags & CO_VARARGS) != 0 && root.instruction == 0 &&
+                              static_cast<int>(i) == code->co_argcount + code->co_kwonlyargcount;
+      if (Tracked* tracked = is_of_call ? tracked_.find(object) : nullptr) tracked->is_fresh = true;
     }
   }
 }

@@ -61,9 +61,9 @@ class Recorder final : public Operations {
   /// Frames that CPython enters now are not followed: a tensor function or a plain call runs.
   bool is_suspended() const { return suspended_ > 0; }
   Activation* root() const { return root_; }
-  /// Starts a segment at the instruction at which `root` stands. It is to fit other sizes of the
-  /// tensors in `open`, too.
-  void begin(Activation& root, OpenSizes open = {}, bool is_open_by_default = false);
+  /// Starts a segment at the instruction at which `root` stands. It is to fit other sizes and
+  /// numbers of what is in `open`, too.
+  void begin(Activation& root, OpenSources open = {}, bool is_open_by_default = false);
   /// At every instruction of the root frame: what happens later can be forgotten back to here.
   void checkpoint(Activation& root);
   /// The root frame is about to return the value on top of its stack. Ends the segment.
@@ -98,7 +98,8 @@ class Recorder final : public Operations {
   /// A new reference that was just made: `is_local`, or else the segment ends. Passes it on.
   PyObject* made(Activation& a, PyObject* object, const char* what);
   /// Makes sure that all contents of a container are tracked, and guarded where from outside.
-  bool know_contents(PyObject* container);
+  /// `opens`: the operation passes on what is in it, and looks at nothing.
+  bool know_contents(PyObject* container, bool opens = false);
   /// The same, for containers in containers too. False: something in it is unknown.
   bool know_all(PyObject* object, int depth = 0);
   /// What C code reads to compare the objects by value, which may be containers in containers.
@@ -111,8 +112,9 @@ class Recorder final : public Operations {
   int is_subclass(PyTypeObject* type, PyObject* of, bool is_abstract);
   /// Guards what a functools.partial holds.
   bool know_partial(Activation& a, PyObject* partial);
-  /// dict[key] with its guard: a borrowed reference, or null without an exception.
-  PyObject* read_item(PyObject* dict, PyObject* key);
+  /// dict[key] with its guard: a borrowed reference, or null without an exception. `opens`: it is
+  /// passed on as it is.
+  PyObject* read_item(PyObject* dict, PyObject* key, bool opens = false);
   /// An object's __dict__, tracked; borrowed, or null if it has none.
   PyObject* dict_of(PyObject* object);
   /// An object becomes a key of a dict or an item of a set, or is looked for there: from now on
@@ -342,6 +344,7 @@ class Recorder final : public Operations {
     at::Tensor tensor;
     std::uint32_t version;
     bool requires_grad;
+    Ref number;  // in the place of the tensor
   };
 
   bool end_segment(int end, bool is_return, BreakReason reason);
@@ -383,6 +386,10 @@ class Recorder final : public Operations {
   /// Which dimensions of a tensor from outside may have other sizes later.
   std::uint64_t open_dimensions(const Tracked& tracked, PyObject* tensor) const;
   graph::Node& add_size_node(graph::Node& node);
+  graph::Node& add_placeholder(const Source& source);
+  /// For a number from outside that may be another one later: the object that is to stand in its
+  /// place wherever the program found it. A new reference, or null.
+  PyObject* open_number(PyObject* value, Source& source);
   void expect_number(graph::Node& node, std::int64_t value);
   bool to_number(PyObject* object, graph::Argument& argument);
   /// Arithmetic and comparisons of numbers that are followed: true if it was one.
@@ -404,7 +411,7 @@ class Recorder final : public Operations {
   bool has_tensor(const Call& call);
   bool is_iterable_known(PyObject* object);
   bool has_known_items(PyObject* object);
-  bool know_items(PyObject* dict, Tracked& tracked);
+  bool know_items(PyObject* dict, Tracked& tracked, bool opens);
   /// Guards the order in which a loop over a set meets its items. False: it is not known.
   bool know_order(PyObject* object);
   /// Whether a class finds dict's own method.
@@ -430,7 +437,7 @@ class Recorder final : public Operations {
   int calls_as_one_ = 0;                 // C code that calls back is running
   bool saw_open_size_ = false;           // among the arguments of a call
   bool saw_varying_size_ = false;        // likewise
-  OpenSizes open_sizes_;
+  OpenSources open_;
   bool is_open_by_default_ = false;  // sizes of tensors that are not a module's
   bool follows_sizes_ = false;
   bool fixes_all_sizes_ = false;

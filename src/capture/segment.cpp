@@ -12,11 +12,6 @@
 
 namespace assay::capture {
 
-namespace {
-
-// Graphs with more nodes than this run without the GIL.
-constexpr std::size_t kSmallGraph = 6;
-
 c10::IValue to_input(PyObject* object) {
   if (is_tensor(object)) return tensor_of(object);
   if (PyBool_Check(object)) return object == Py_True;
@@ -25,6 +20,11 @@ c10::IValue to_input(PyObject* object) {
   if (number == -1 && PyErr_Occurred() != nullptr) throw PythonError{};
   return static_cast<std::int64_t>(number);
 }
+
+namespace {
+
+// Graphs with more nodes than this run without the GIL.
+constexpr std::size_t kSmallGraph = 6;
 
 int replace_contents(PyObject* target, PyObject* contents) {
   if (PyList_Check(target)) {
@@ -205,8 +205,10 @@ bool Segment::call_sized(const GuardValues& values, std::vector<std::int64_t>& n
       return true;
     }
     run = sizes->add(span, numbers);
+  } else {
+    numbers = run->numbers;
+    if (sizes->checks_every_call() && !may_fit(*sizes, span, numbers)) return false;
   }
-  numbers = run->numbers;
   // Sizes that come once do not pay for being compiled.
   constexpr int kCallsBefore = 1;
   if (run->compiled == nullptr && ++run->calls > kCallsBefore) {

@@ -56,6 +56,9 @@ struct BreakReason {
   bool is_break = true;  ///< False for the natural end of a segment: a loop over an older iterator.
 };
 
+/// A tensor or number as the graph takes it. Throws `PythonError`.
+c10::IValue to_input(PyObject* object);
+
 struct Segment {
   std::unique_ptr<SegmentGuards> guards;
   std::shared_ptr<const graph::Graph> graph;      ///< Null if no operator was recorded.

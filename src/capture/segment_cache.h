@@ -50,7 +50,7 @@ struct SegmentStart {
   int empty = 0;                ///< Recordings without an operator.
   bool breaks_at_once = false;  ///< Its very instruction cannot be recorded.
   bool has_warned = false;
-  OpenSizes open;           ///< Sizes that were different in different calls.
+  OpenSources open;         ///< What was different in different calls.
   int raised = 0;           ///< Recordings in a row that ended with an exception.
   unsigned since_then = 0;  ///< Calls since these were too many.
 };

@@ -122,6 +122,11 @@ bool same_value(PyObject* object, PyObject* expected) {
   return same_set(object, expected);  // torch.device, range
 }
 
+bool is_other_number(const Checks& checks, PyObject* object) {
+  return checks.value && Py_TYPE(object) == Py_TYPE(checks.value.get()) &&
+         (PyLong_CheckExact(object) || PyFloat_CheckExact(object));
+}
+
 }  // namespace
 
 bool SubclassCheck::holds() {
@@ -395,8 +400,7 @@ bool SegmentGuards::surroundings_hold(const Activation& activation,
 }
 
 std::optional<std::size_t> SegmentGuards::first_misfit(const Activation& activation,
-                                                       GuardValues& values,
-                                                       bool ignores_sizes) const {
+                                                       GuardValues& values, Besides besides) const {
   values.objects.resize(steps_.size());
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     const Step& step = steps_[i];
@@ -405,30 +409,38 @@ std::optional<std::size_t> SegmentGuards::first_misfit(const Activation& activat
     const bool holds = step.has_checks ? check(step, object, values)
                                        : object != nullptr || step.checks.may_be_unset;
     if (holds) continue;
-    const bool has_other_sizes = object != nullptr && step.checks.tensor && is_tensor(object) &&
-                                 step.checks.tensor->has_other_sizes(tensor_of(object));
-    if (!ignores_sizes || !has_other_sizes) return i;
+    if (!is_besides(besides, step, object)) return i;
   }
   return std::nullopt;
 }
 
-bool SegmentGuards::hold_but_for_sizes(const Activation& activation,
-                                       const guards::GlobalState& state) const {
+bool SegmentGuards::is_besides(Besides besides, const Step& step, PyObject* object) {
+  if (besides == Besides::nothing || object == nullptr) return false;
+  if (step.checks.tensor) {
+    return is_tensor(object) && step.checks.tensor->has_other_sizes(tensor_of(object));
+  }
+  return besides == Besides::sizes_and_numbers && is_other_number(step.checks, object);
+}
+
+bool SegmentGuards::hold_but_for(Besides besides, const Activation& activation,
+                                 const guards::GlobalState& state) const {
   GuardValues values;
-  return surroundings_hold(activation, state) && !first_misfit(activation, values, true) &&
+  return surroundings_hold(activation, state) && !first_misfit(activation, values, besides) &&
          lookups_hold() && all_distinct(values);
 }
 
-void SegmentGuards::add_other_sizes(const Activation& activation, OpenSizes& open) const {
+void SegmentGuards::add_others(const Activation& activation, OpenSources& open) const {
   GuardValues values;
-  first_misfit(activation, values, true);
+  first_misfit(activation, values, Besides::sizes_and_numbers);
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     const Step& step = steps_[i];
     PyObject* object = values.objects[i];
-    if (object == nullptr || !step.checks.tensor || !is_tensor(object)) continue;
-    const at::Tensor& tensor = tensor_of(object);
-    if (!step.checks.tensor->has_other_sizes(tensor)) continue;
-    open[step.expression] |= step.checks.tensor->other_dimensions(tensor);
+    if (object == nullptr || (step.has_checks && check(step, object, values))) continue;
+    if (step.checks.tensor && is_tensor(object)) {
+      open.sizes[step.expression] |= step.checks.tensor->other_dimensions(tensor_of(object));
+    } else if (is_other_number(step.checks, object)) {
+      open.numbers.insert(step.expression);
+    }
   }
 }
 
@@ -439,7 +451,7 @@ GuardFailure SegmentGuards::failure(const Activation& activation,
     return {"the function's globals are another dict"};
   if (no_exception_ && is_handling(activation)) return {"an exception is being handled"};
   GuardValues values;
-  if (const auto misfit = first_misfit(activation, values, false)) {
+  if (const auto misfit = first_misfit(activation, values, Besides::nothing)) {
     const Step& step = steps_[*misfit];
     PyObject* object = values.objects[*misfit];
     return {why(step, object, values, steps_),

@@ -83,10 +83,13 @@ class SegmentGuards {
   bool hold(const Activation& activation, const guards::GlobalState& state,
             GuardValues& values) const;
   GuardFailure failure(const Activation& activation, const guards::GlobalState& state) const;
-  /// Whether everything holds but the sizes of tensors.
-  bool hold_but_for_sizes(const Activation& activation, const guards::GlobalState& state) const;
-  /// Adds the dimensions in which tensors have other sizes to `open`.
-  void add_other_sizes(const Activation& activation, OpenSizes& open) const;
+  /// What a guard may be about for it not to count.
+  enum class Besides { nothing, sizes, sizes_and_numbers };
+  /// Whether all others hold.
+  bool hold_but_for(Besides besides, const Activation& activation,
+                    const guards::GlobalState& state) const;
+  /// Adds the dimensions in which tensors have other sizes, and other numbers, to `open`.
+  void add_others(const Activation& activation, OpenSources& open) const;
   /// The guards as text, one per line, for logs and `explain`.
   std::vector<std::string> describe() const;
 
@@ -119,7 +122,8 @@ class SegmentGuards {
   bool surroundings_hold(const Activation& activation, const guards::GlobalState& state) const;
   /// The first step whose object fails, or nothing. Fills `values` up to there.
   std::optional<std::size_t> first_misfit(const Activation& activation, GuardValues& values,
-                                          bool ignores_sizes) const;
+                                          Besides besides) const;
+  static bool is_besides(Besides besides, const Step& step, PyObject* object);
   std::vector<Step> steps_;
   std::vector<int> step_of_;                // by source id
   std::vector<std::vector<int>> distinct_;  // groups of steps

@@ -43,6 +43,15 @@ PyObject* SizeNumbers::make(graph::Node& node, std::int64_t value) {
   return object;
 }
 
+PyObject* SizeNumbers::make_input(graph::Node& node, PyObject* value) {
+  if (!PyFloat_CheckExact(value)) return make(node, PyLong_AsLongLong(value));
+  PyObject* object = PyFloat_FromDouble(PyFloat_AS_DOUBLE(value));
+  if (object == nullptr) return nullptr;
+  numbers_.push_back({&node, Ref::borrow(object), 0});
+  by_object_.emplace(object, &node);
+  return object;
+}
+
 void SizeNumbers::make_truth(graph::Node& node, bool value) {
   numbers_.push_back({&node, Ref(), value ? 1 : 0});
   expect(node, value ? 1 : 0);
@@ -53,6 +62,14 @@ void SizeNumbers::expect(graph::Node& node, std::int64_t value) {
     if (condition.node == &node) return;
   }
   conditions_.push_back({&node, value});
+}
+
+void SizeNumbers::forget(const graph::Node& node) {
+  std::erase_if(numbers_, [&](const Number& number) {
+    if (number.node != &node) return false;
+    by_object_.erase(number.object.get());
+    return true;
+  });
 }
 
 void SizeNumbers::truncate(const Mark& mark) {

@@ -40,7 +40,7 @@ std::shared_ptr<SizedRuns::Run> SizedRuns::find(std::span<const c10::IValue> inp
   const auto fits = [&](const std::shared_ptr<Run>& run) {
     std::size_t next = 0;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      if (plan_.is_open[i] && !run->tensors[next++].holds(inputs[i].toTensor())) return false;
+      if (plan_.is_open[i] && !run->inputs[next++].holds(inputs[i])) return false;
     }
     return true;
   };
@@ -88,7 +88,7 @@ std::shared_ptr<SizedRuns::Run> SizedRuns::add(std::span<const c10::IValue> inpu
                                                std::vector<std::int64_t> numbers) {
   auto run = std::make_shared<Run>();
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (plan_.is_open[i]) run->tensors.emplace_back(inputs[i].toTensor());
+    if (plan_.is_open[i]) run->inputs.emplace_back(inputs[i]);
   }
   run->numbers = std::move(numbers);
   runs_.insert(runs_.begin(), run);

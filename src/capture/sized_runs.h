@@ -30,14 +30,17 @@ class SizedRuns {
     /// The same, with all other numbers after the results; null if there are none.
     std::shared_ptr<const graph::Graph> probe;
     std::vector<Number> numbers;
-    std::vector<bool> is_open;  ///< By input: its sizes are not guarded.
+    /// By input: its sizes or its number are not guarded, and the results depend on them.
+    std::vector<bool> is_open;
+    /// A number from outside is not among these, and only other numbers follow from it.
+    bool checks_every_call = false;
   };
   /// Throws what planning the graphs throws.
   explicit SizedRuns(Plan plan);
 
-  /// The inputs' sizes, and what is known for them.
+  /// The inputs' sizes and numbers, and what is known for them.
   struct Run {
-    std::vector<guards::TensorGuard> tensors;  // of the inputs that are open
+    std::vector<guards::InputGuard> inputs;  // those that are open
     std::vector<std::int64_t> numbers;
     std::shared_ptr<const CompiledGraph> compiled;  // null: not yet
     int calls = 0;
@@ -51,6 +54,7 @@ class SizedRuns {
   std::shared_ptr<Run> find(std::span<const c10::IValue> inputs);
   /// Of inputs that were not met before: the numbers that follow from them are as expected.
   bool pass_checks(std::span<const c10::IValue> inputs, std::vector<std::int64_t>& numbers) const;
+  bool checks_every_call() const { return plan_.checks_every_call; }
   bool has_probe() const { return probe_ != nullptr; }
   /// Runs the graph; false, and no outputs, if a number is not as expected.
   bool call_probe(std::span<c10::IValue> inputs, std::vector<std::int64_t>& numbers,

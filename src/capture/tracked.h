@@ -27,6 +27,7 @@ struct Tracked {
   bool is_touched = false;      ///< The checks of its source are there.
   bool is_known = false;        ///< All its contents are tracked.
   bool is_mutated = false;      ///< Changed in this segment.
+  bool is_fresh = false;        ///< A tuple that only the frame has.
   bool has_known_dict = false;  ///< Its __dict__ is tracked, by this way.
   bool has_open_size = false;   ///< A tensor of the graph whose size follows from values.
   /// Of a tensor, one bit per dimension: what its size is in later calls is not guarded.

@@ -150,14 +150,23 @@ std::string TensorGuard::failure(const at::Tensor& tensor, const std::string& na
   return name + " is a different kind of tensor";
 }
 
+InputGuard::InputGuard(const c10::IValue& input) {
+  if (const at::Tensor* tensor = tensor_in(input)) {
+    tensor_.emplace(*tensor);
+  } else {
+    constant_ = aten::unpack_value(input);
+  }
+}
+
+bool InputGuard::holds(const c10::IValue& input) const {
+  const at::Tensor* tensor = tensor_in(input);
+  if (tensor_) return tensor != nullptr && tensor_->holds(*tensor);
+  return tensor == nullptr && same_constant(constant_, aten::unpack_value(input));
+}
+
 Guards::Guards(std::span<const c10::IValue> inputs) : state_(GlobalState::current()) {
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    InputGuard& guard = inputs_.emplace_back();
-    if (const at::Tensor* tensor = tensor_in(inputs[i])) {
-      guard.tensor.emplace(*tensor);
-    } else {
-      guard.constant = aten::unpack_value(inputs[i]);
-    }
+    inputs_.emplace_back(inputs[i]);
     const c10::StorageImpl* storage = storage_of(inputs[i]);
     if (storage == nullptr) continue;
     const auto first = std::ranges::find_if(
@@ -167,16 +176,10 @@ Guards::Guards(std::span<const c10::IValue> inputs) : state_(GlobalState::curren
   }
 }
 
-bool Guards::holds(const InputGuard& guard, const c10::IValue& input) {
-  const at::Tensor* tensor = tensor_in(input);
-  if (guard.tensor) return tensor != nullptr && guard.tensor->holds(*tensor);
-  return tensor == nullptr && same_constant(guard.constant, aten::unpack_value(input));
-}
-
 bool Guards::same_properties(std::span<const c10::IValue> inputs) const {
   if (inputs.size() != inputs_.size()) return false;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (!holds(inputs_[i], inputs[i])) return false;
+    if (!inputs_[i].holds(inputs[i])) return false;
   }
   return true;
 }
@@ -227,12 +230,12 @@ bool Guards::meet_other_sizes(std::span<const c10::IValue> inputs, const GlobalS
   bool found = false;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const InputGuard& guard = inputs_[i];
-    if (holds(guard, inputs[i])) continue;
+    if (guard.holds(inputs[i])) continue;
     const at::Tensor* tensor = tensor_in(inputs[i]);
-    if (guard.tensor) {
-      if (tensor == nullptr || !guard.tensor->has_other_sizes(*tensor)) return false;
+    if (guard.tensor()) {
+      if (tensor == nullptr || !guard.tensor()->has_other_sizes(*tensor)) return false;
       found = true;
-    } else if (!guard.constant.is_int() || !inputs[i].isInt()) {
+    } else if (!guard.constant().is_int() || !inputs[i].isInt()) {
       return false;
     }
   }
@@ -246,11 +249,11 @@ std::string Guards::failure(std::span<const c10::IValue> inputs, const GlobalSta
            " now";
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (holds(inputs_[i], inputs[i])) continue;
+    if (inputs_[i].holds(inputs[i])) continue;
     const std::string name = "input " + std::to_string(i);
     const at::Tensor* tensor = tensor_in(inputs[i]);
-    if (!inputs_[i].tensor || tensor == nullptr) return name + " is a different value";
-    return inputs_[i].tensor->failure(*tensor, name);
+    if (!inputs_[i].tensor() || tensor == nullptr) return name + " is a different value";
+    return inputs_[i].tensor()->failure(*tensor, name);
   }
   return same_sharing(inputs) ? "" : "inputs alias each other differently";
 }

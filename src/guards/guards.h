@@ -67,6 +67,20 @@ struct GuardedTensor {
 /// Whether all hold, in one call.
 bool all_hold(std::span<const GuardedTensor> tensors);
 
+/// What must be the same of one input.
+class InputGuard {
+ public:
+  explicit InputGuard(const c10::IValue& input);
+  bool holds(const c10::IValue& input) const;
+  bool is_tensor() const { return tensor_.has_value(); }
+  const std::optional<TensorGuard>& tensor() const { return tensor_; }
+  const aten::Value& constant() const { return constant_; }
+
+ private:
+  std::optional<TensorGuard> tensor_;
+  aten::Value constant_;  // anything else: baked into the graph
+};
+
 /// Guards for one call's inputs. Checking allocates nothing.
 class Guards {
  public:
@@ -85,12 +99,6 @@ class Guards {
   std::string failure(std::span<const c10::IValue> inputs, const GlobalState& state) const;
 
  private:
-  struct InputGuard {
-    std::optional<TensorGuard> tensor;
-    aten::Value constant;  // of anything else: baked into the graph
-  };
-  static bool holds(const InputGuard& guard, const c10::IValue& input);
-
   /// The first input with storage that one shares memory with (itself if it shares with none), and
   /// how it lies to that.
   struct Sharing {

@@ -1,8 +1,8 @@
-"""Random programs that do all kinds of things with the sizes of their tensors.
+"""Random programs that do all kinds of things with sizes and numbers.
 
-`generate(seed)` gives source text: a function of two tensors (N, M) and (N, 3), whose sizes differ
-from call to call. It computes with sizes, decides by them, keeps them in containers and objects,
-formats them, and gives them to operators.
+`generate(seed)` gives source text: a function of two tensors (N, M) and (N, 3), an int and a float,
+all of which differ from call to call. It computes with sizes and numbers, decides by them, keeps
+them in containers, objects and globals, formats them, and gives them to operators.
 """
 
 from __future__ import annotations
@@ -20,6 +20,30 @@ NUMBERS = (
     "{t}.shape[0]",
     "{t}.size(-1)",
     "{t}.numel()",
+    "k",
+    "box.count",
+    "G",
+    "cell()",
+    "round(r * 4)",
+    "data[0][0]",
+    "data[1]['k']",
+    "data[0].index(2)",
+    "data[0].count({n})",
+    "sorted(data[0])[0]",
+    "sum(data[0])",
+    "max(data[0])",
+    "len(str(data))",
+    "len(repr(data[1]))",
+    "hash(tuple(data[0])) % 7",
+    "data[1].get('k', 3)",
+    "list(data[1].values())[0]",
+    "len(set(data[0]))",
+    "len(dict(data[1], z={n}))",
+    "len([*data[0], {n}])",
+    "hypot(*data[0])",
+    "keyed(**data[1])",
+    "copy.deepcopy(data)[0][0]",
+    "int(math.dist(data[0], [0, {n}]))",
     "({n} + {n})",
     "({n} - {n})",
     "({n} * 2)",
@@ -81,12 +105,23 @@ CONDITIONS = (
     "any(s > 5 for s in x.shape)",
     "all(x.shape)",
     "{n} * 1.5 > 6",
+    "data[0] == [{n}, 2]",
+    "data[1] == {{'k': 2}}",
+    "{n} in data[0]",
+    "data[0] < [2, 2]",
+    "tuple(data[0]) in {{(1, 2): 3}}",
+    "r > 1",
+    "k",
+    "r",
 )
 TENSORS = (
     "x",
     "y",
     "{t} + {n}",
     "{t} * 2",
+    "{t} * r",
+    "{t} + k",
+    "torch.full((2, abs(k) % 4), r)",
     "torch.relu({t})",
     "x.view(-1)",
     "x.reshape(x.shape[1], x.shape[0])",
@@ -128,7 +163,7 @@ class Writer:
         self.condition_forms = tuple(self.random.sample(CONDITIONS, 3))
         self.tensor_forms = tuple(self.random.sample(TENSORS, 7))
         self.tensors = ["x", "y"]
-        self.numbers = ["x.shape[0]"]
+        self.numbers = ["x.shape[0]", "k"]
 
     def fill(self, forms: tuple[str, ...], depth: int) -> str:
         form = self.random.choice(forms)
@@ -165,7 +200,8 @@ class Writer:
 
     def program(self) -> str:
         lines = [
-            "def f(x, y):",
+            "def f(x, y, k, r, data, *more, **named):",
+            "    global G",
             "    out = []",
             "    table = {'n': x.shape[0]}",
             "    box.kept = 1",
@@ -190,26 +226,39 @@ class Writer:
             elif kind < 0.93:
                 lines.append(f"    for i in range(abs({self.number(2)}) % 4):")
                 lines.append(f"        out.append({self.tensor(1)} + i)")
-            elif kind < 0.96:
+            elif kind < 0.94:
                 lines.append(f"    x.add_({self.number(2)})")
+            elif kind < 0.955:
+                lines.append("    box.count += 1")
+            elif kind < 0.97:
+                lines.append(f"    G = {self.number(1)}")
+            elif kind < 0.98:
+                lines.append("    out.extend([more, named, r, data])")
             else:
                 lines.append("    break_here()")
             if self.random.random() < 0.4:
                 lines.append(f"    out.append({self.random.choice(self.numbers)})")
-        names = ", ".join(self.tensors[2:] + self.numbers[1:])
+        names = ", ".join(self.tensors[2:] + self.numbers[2:])
         lines.append(f"    return out, x.shape, [{names}]")
         return "\n".join(lines) + "\n"
 
 
-PRELUDE = """import functools
+PRELUDE = """import copy
+import functools
 import math
 import operator
 import torch
 import assay
 
 
+G = 1
+
+
 class Box:
     kept = 0
+
+    def __init__(self):
+        self.count = 0
 
 
 box = Box()
@@ -217,6 +266,28 @@ box = Box()
 
 def helper(n):
     return n + 1 if n > 3 else n
+
+
+def hypot(a, b):
+    return int(math.hypot(a, b))
+
+
+def keyed(k):
+    return k + 1
+
+
+def counter():
+    n = 0
+
+    def cell():
+        nonlocal n
+        n += 1
+        return n
+
+    return cell
+
+
+cell = counter()
 
 
 @assay.disable

@@ -1,4 +1,4 @@
-"""What was captured for two sizes of a tensor is captured once more, for all sizes."""
+"""What was captured for two sizes or numbers is captured once more, for all of them."""
 
 from __future__ import annotations
 
@@ -25,16 +25,18 @@ def same(left: Any, right: Any) -> bool:
         )
     if isinstance(left, list | tuple):
         return len(left) == len(right) and all(map(same, left, right))
+    if isinstance(left, dict):
+        return left.keys() == right.keys() and all(same(left[k], right[k]) for k in left)
     return bool(left == right)
 
 
-def outcome(function: Any, box: Any, x: torch.Tensor, y: torch.Tensor) -> Any:
-    box.kept = 0
+def outcome(function: Any, module: Any, x: torch.Tensor, y: torch.Tensor, *numbers: Any) -> Any:
     try:
-        result = function(x, y)
+        data = [[numbers[0], 2], {"k": numbers[0]}]
+        result = function(x, y, *numbers, data, 7, key=numbers[0])
     except Exception as error:
         return type(error), str(error).splitlines()[:1]
-    return result, x, box.kept
+    return result, x, module.box.kept, module.box.count, module.G
 
 
 class Counting:
@@ -191,6 +193,92 @@ def test_the_setting_turns_it_off() -> None:
         assert recordings(heads, SIZES[:5]) == 5
 
 
+X = torch.ones(2, 2)
+
+
+def with_kinds(x: torch.Tensor, n: int) -> Any:
+    return x * n, torch.full((2,), n), [n, {"next": n + 1}], -n
+
+
+def scaled(x: torch.Tensor, factor: float) -> Any:
+    return x * factor, factor
+
+
+def of_dict(x: torch.Tensor, numbers: dict[str, int]) -> Any:
+    return x + numbers["n"], numbers["n"] // 2
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "native"])
+def test_one_recording_fits_all_further_numbers(backend: str) -> None:
+    for function, arguments in (
+        (with_kinds, list(range(12))),
+        (scaled, [0.5 * i for i in range(12)]),
+        (of_dict, [{"n": i} for i in range(12)]),
+    ):
+        compiled = assay.compile(function, backend=backend)
+        for argument in [*arguments, *arguments]:
+            assert same(function(X, argument), compiled(X, argument))
+        assert len(assay._C.capture_records(compiled)) == 2
+
+
+def test_a_number_that_decides_has_one_recording_for_each_way() -> None:
+    def function(x: torch.Tensor, n: int) -> torch.Tensor:
+        return x + n if n > 5 else x - n
+
+    assert recordings(function, [(X, n) for n in range(12)]) == 3
+
+
+def test_a_float_that_is_compared_is_fixed() -> None:
+    def function(x: torch.Tensor, factor: float) -> torch.Tensor:
+        return x * factor if factor > 0.5 else x + factor
+
+    assert recordings(function, [(X, 0.1 * n) for n in range(6)]) == 6
+
+
+class Stepping(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.step = 0
+        self.linear = torch.nn.Linear(2, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.step += 1
+        return self.linear(x)
+
+
+def test_a_counter_is_no_reason_to_compile_anew() -> None:
+    counting = Counting()
+    model = Stepping()
+    compiled = assay.compile(model, backend=counting)
+    for _ in range(20):
+        assert torch.equal(compiled(X), model.linear(X))
+    assert model.step == 20
+    assert counting.count == 2
+
+
+def test_counters_of_enclosing_functions_and_globals() -> None:
+    def make() -> Any:
+        count = 0
+
+        def function(x: torch.Tensor) -> torch.Tensor:
+            nonlocal count
+            global CALLS
+            count += 1
+            CALLS += 2
+            return x * count + CALLS
+
+        return function
+
+    compiled = assay.compile(make(), backend="eager")
+    for i in range(1, 13):
+        assert torch.equal(compiled(X), X * i + CALLS)
+        assert CALLS == 2 * i
+    assert len(assay._C.capture_records(compiled)) == 2
+
+
+CALLS = 0
+
+
 def test_a_cache_that_grows() -> None:
     """As when a language model generates: each step sees keys of another length."""
 
@@ -211,24 +299,38 @@ def test_a_cache_that_grows() -> None:
     assert len(assay._C.capture_records(compiled)) == 2
 
 
-def check_seed(seed: int) -> None:
-    source = generate(seed)
+def world(seed: int) -> types.ModuleType:
     module = types.ModuleType("sizes_program")
-    exec(compile(source, f"<sizes {seed}>", "exec"), module.__dict__)
+    exec(compile(generate(seed), f"<sizes {seed}>", "exec"), module.__dict__)
+    return module
+
+
+def check_seed(seed: int) -> None:
+    eager, subject = world(seed), world(seed)
     backend = ("eager", "aot_eager", "native")[seed % 3]
     dynamic = True if seed % 5 == 0 else None
-    compiled = assay.compile(module.f, backend=backend, dynamic=dynamic)
+    compiled = assay.compile(subject.f, backend=backend, dynamic=dynamic)
     choices = random.Random(seed)
     generator = torch.Generator().manual_seed(seed)
-    for call in range(8):
+    for call in range(9):
         n, m = choices.choice((1, 2, 3, 4, 5, 6, 7, 9)), choices.choice((2, 3, 4, 5, 8))
+        numbers = choices.choice((0, 1, 2, 3, 5, 300)), choices.choice((0.5, 1.0, 1.5, 2.25))
         x = torch.randn(n, m, generator=generator)
         y = torch.randn(n, 3, generator=generator)
-        expected = outcome(module.f, module.box, x.clone(), y.clone())
-        found = outcome(compiled, module.box, x.clone(), y.clone())
+        expected = outcome(eager.f, eager, x.clone(), y.clone(), *numbers)
+        found = outcome(compiled, subject, x.clone(), y.clone(), *numbers)
         assert same(expected, found), (
-            f"seed {seed}, {backend}, call {call}: {expected}\n{found}\n{source}"
+            f"seed {seed}, {backend}, call {call}: {expected}\n{found}\n{generate(seed)}"
         )
+
+
+def test_random_programs_seldom_raise() -> None:
+    raised = 0
+    for seed in range(40):
+        module = world(seed)
+        found = outcome(module.f, module, torch.ones(4, 3), torch.ones(4, 3), 2, 0.5)
+        raised += isinstance(found[0], type)
+    assert raised <= 10
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -4,7 +4,7 @@ import torch._dynamo
 torch._dynamo.config.cache_size_limit = 2
 
 
-@torch.compile(backend="eager")
+@torch.compile(backend="eager", dynamic=False)
 def scale(x, n):
     return x * n
 
