@@ -141,9 +141,7 @@ def compile(
         limit = observer.cache_limit
 
     def capture(function: Callable[..., Any]) -> Any:
-        captured = _C.capture_function(
-            function, chosen, options or {}, fullgraph, limit, dynamic
-        )
+        captured = _C.capture_function(function, chosen, options or {}, fullgraph, limit, dynamic)
         if observer is not None:
             observer.watch(captured)
         return captured

@@ -145,6 +145,7 @@ PyObject* Recorder::open_number(PyObject* value, Source& source) {
   graph::Node& placeholder = add_placeholder(source);
   inputs_.push_back({&source, &placeholder, {}, 0, false, Ref::borrow(value)});
   source.checks.type = Ref::borrow(Py_TYPE(value));
+  source.checks.is_int64 = PyLong_CheckExact(value);
   return size_numbers_.make_input(placeholder, value);
 }
 
@@ -416,13 +417,17 @@ bool Recorder::compares_size(int op, PyObject* left, PyObject* right, PyObject*&
   return true;
 }
 
-// CPython has one object for each small number, which these numbers here are not.
+// These objects stand for those that eager would have: the one that came from outside, or what
+// CPython makes of a result, which for small numbers is always the same object.
 PyObject* Recorder::is_same_number(PyObject* left, PyObject* right, bool invert) {
   use_sizes(left);
   use_sizes(right);
-  const auto usual = [](PyObject* object) {
-    return PyLong_CheckExact(object) ? Ref::steal(PyLong_FromLongLong(PyLong_AsLongLong(object)))
-                                     : Ref::borrow(object);
+  const auto usual = [&](PyObject* object) {
+    const graph::Node* node = size_numbers_.find(object);
+    if (node == nullptr) return Ref::borrow(object);
+    const auto input = std::ranges::find(inputs_, node, &Input::placeholder);
+    if (input != inputs_.end()) return input->number;
+    return Ref::steal(PyLong_FromLongLong(PyLong_AsLongLong(object)));
   };
   const bool is_one_object = left == right;
   return Py_NewRef((is_one_object || usual(left).get() == usual(right).get()) != invert ? Py_True

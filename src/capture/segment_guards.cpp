@@ -122,6 +122,12 @@ bool same_value(PyObject* object, PyObject* expected) {
   return same_set(object, expected);  // torch.device, range
 }
 
+bool is_int64(PyObject* object) {
+  int overflow = 0;
+  PyLong_AsLongLongAndOverflow(object, &overflow);
+  return overflow == 0;
+}
+
 bool is_other_number(const Checks& checks, PyObject* object) {
   return checks.value && Py_TYPE(object) == Py_TYPE(checks.value.get()) &&
          (PyLong_CheckExact(object) || PyFloat_CheckExact(object));
@@ -283,6 +289,7 @@ bool SegmentGuards::check(const Step& step, PyObject* object, const GuardValues&
   if (checks.type && reinterpret_cast<PyObject*>(Py_TYPE(object)) != checks.type.get())
     return false;
   if (checks.value && !same_value(object, checks.value.get())) return false;
+  if (checks.is_int64 && !is_int64(object)) return false;
   if (checks.length >= 0 && length_of(object) != checks.length) return false;
   if (checks.keys && !same_keys(object, checks.keys.get())) return false;
   if (checks.order && !same_order(object, checks.order.get())) return false;
@@ -379,6 +386,7 @@ std::string SegmentGuards::why(const Step& step, PyObject* object, const GuardVa
     return "type(" + name + ") is " + Py_TYPE(object)->tp_name + ", was " +
            reinterpret_cast<PyTypeObject*>(checks.type.get())->tp_name;
   }
+  if (checks.is_int64 && !is_int64(object)) return name + " has more than 64 bits";
   if (checks.length >= 0 && length_of(object) != checks.length) {
     return "len(" + name + ") is " + std::to_string(length_of(object)) + ", was " +
            std::to_string(checks.length);

@@ -43,6 +43,7 @@ struct Checks {
   Ref identical;              ///< It is this object.
   Ref type;                   ///< Its type is this one, exactly.
   Ref value;                  ///< It is a number, string, ... of the same type and value.
+  bool is_int64 = false;      ///< It is an int of any value that a graph can take.
   Py_ssize_t length = -1;     ///< Of a list, tuple, dict or set.
   Ref keys;                   ///< A dict's keys in order, a tuple.
   Ref order;                  ///< A set's items in the order of a loop, a tuple.

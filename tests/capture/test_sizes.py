@@ -235,6 +235,25 @@ def test_a_float_that_is_compared_is_fixed() -> None:
     assert recordings(function, [(X, 0.1 * n) for n in range(6)]) == 6
 
 
+def test_a_number_of_more_than_64_bits_is_recorded_for_itself() -> None:
+    def function(x: torch.Tensor, n: int) -> Any:
+        return x + 1, n - 1
+
+    numbers = [1, 2, 3, 2**40, 2**63, 2**64, 2**62, 2**63]
+    assert recordings(function, [(X, n) for n in numbers]) == 4
+
+
+def test_identity_of_numbers() -> None:
+    two = 2
+
+    def function(x: torch.Tensor, numbers: list[int], other: int) -> Any:
+        first = numbers[0]
+        return x + first, first is numbers[1], first is other, first - 998 is two
+
+    calls = [(X, [n, n], other) for n in range(1000, 1004) for other in (n, 5)]
+    recordings(function, calls)
+
+
 class Stepping(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()
