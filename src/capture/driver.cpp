@@ -110,6 +110,9 @@ class FrameDriver : public Boundary {
 
   Step start(Activation& a) {
     if (is_under_modes()) return Step::execute;
+    // Which call meets the recursion limit decides what is raised: Python makes all of them itself.
+    constexpr int kFewCalls = 32;
+    if (a.thread->recursion_remaining < kFewCalls) return Step::execute;
     const guards::GlobalState state = guards::GlobalState::current();
     std::vector<std::shared_ptr<const Segment>> misfits;
     while (true) {

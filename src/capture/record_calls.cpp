@@ -299,7 +299,9 @@ PyObject* Recorder::call_function(Activation& a, const Call& call, Source* const
       }
     }
   }
+  calling_ = code;
   PyObject* result = vectorcall(call);
+  calling_ = nullptr;
   if (result == nullptr || !is_recording()) return result;
   if ((code->co_flags & CO_GENERATOR) != 0 && tracked_.find(result) == nullptr) {
     Tracked& generator = tracked_.add(result, Tracked::Kind::local);

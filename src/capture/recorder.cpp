@@ -81,7 +81,7 @@ void Recorder::begin(Activation& root, OpenSources open, bool is_open_by_default
   inputs_.clear();
   autocast_.clear();
   inlined_.clear();
-  entered_at_.clear();
+  calling_ = nullptr;
   stacks_ = graph::StackTable();
   size_numbers_.clear();
   open_ = std::move(open);
@@ -231,10 +231,11 @@ bool Recorder::end_segment(int end, bool is_return, BreakReason reason) {
 }
 
 void Recorder::enter(Activation& inlined) {
-  inlined_.push_back(&inlined);
-  entered_at_.push_back(tracked_.order());
-  // CPython has made these two for the frame.
   const PyCodeObject* code = inlined.code;
+  const bool is_generator = (code->co_flags & CO_GENERATOR) != 0;  // models know what they do
+  inlined_.push_back({&inlined, tracked_.order(), is_generator || calling_ == code});
+  calling_ = nullptr;
+  // CPython has made these two for the frame.
   int next = code->co_argcount + code->co_kwonlyargcount;
   for (const int flag : {CO_VARARGS, CO_VARKEYWORDS}) {
     if ((code->co_flags & flag) == 0) continue;
@@ -264,11 +265,15 @@ void Recorder::enter(Activation& inlined) {
 }
 
 void Recorder::leave(Activation& inlined) {
-  if (inlined_.empty() || inlined_.back() != &inlined) return;  // the segment ended meanwhile
+  if (inlined_.empty() || inlined_.back().activation != &inlined) return;  // the segment ended
+  const Inlined left = inlined_.back();
   inlined_.pop_back();
+  // A key for sorted(), a hash, a length: not the objects that are followed, but numbers.
+  if (!left.returns_to_program && inlined.result != nullptr && !PyIter_Check(inlined.result)) {
+    use_numbers(inlined.result);
+  }
   const SuspendScope not_followed(*this);
-  tracked_.sweep(entered_at_.back());
-  entered_at_.pop_back();
+  tracked_.sweep(left.entered_at);
 }
 
 graph::StackTrace Recorder::user_stack() const {
@@ -279,7 +284,7 @@ graph::StackTrace Recorder::user_stack() const {
     frames.push_back({place.file, place.line, place.function, place.text});
   };
   add(*root_);
-  for (const Activation* inlined : inlined_) add(*inlined);
+  for (const Inlined& inlined : inlined_) add(*inlined.activation);
   return frames;
 }
 

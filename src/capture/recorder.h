@@ -423,8 +423,14 @@ class Recorder final : public Operations {
   Activation* root_ = nullptr;
   int start_ = 0;
   int suspended_ = 0;
-  std::vector<Activation*> inlined_;
-  std::vector<std::uint64_t> entered_at_;
+  /// A frame of a function that is followed.
+  struct Inlined {
+    Activation* activation;
+    std::uint64_t entered_at;
+    bool returns_to_program;  ///< And not to C code, which may look at what it returns.
+  };
+  std::vector<Inlined> inlined_;
+  const PyCodeObject* calling_ = nullptr;  // of the function that the program itself calls
   SourceTree sources_;
   TrackedObjects tracked_;
   std::vector<TypeLookup> lookups_;

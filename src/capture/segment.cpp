@@ -211,11 +211,13 @@ bool Segment::call_sized(const GuardValues& values, std::vector<std::int64_t>& n
   }
   // Sizes that come once do not pay for being compiled.
   constexpr int kCallsBefore = 1;
-  if (run->compiled == nullptr && ++run->calls > kCallsBefore) {
+  if (run->compiled == nullptr && ++run->calls > kCallsBefore && sizes->makes_room()) {
     std::vector<c10::IValue> examples(arguments.begin(), arguments.end());
     run->compiled = compile_graph(*this, *settings, std::move(examples)).compiled;
   }
-  const CompiledGraph& called = run->compiled == nullptr ? sizes->any() : *run->compiled;
+  // Kept: another thread may make room meanwhile.
+  const std::shared_ptr<const CompiledGraph> compiled_for_sizes = run->compiled;
+  const CompiledGraph& called = compiled_for_sizes == nullptr ? sizes->any() : *compiled_for_sizes;
   if (const auto* objects = dynamic_cast<const ObjectGraph*>(&called)) {
     call_with_objects(*objects, inputs, values, outputs);
     return true;

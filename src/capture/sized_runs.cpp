@@ -1,5 +1,7 @@
 #include "capture/sized_runs.h"
 
+#include <c10/util/hash.h>
+
 #include <algorithm>
 
 #include "assay/backend.h"
@@ -9,6 +11,9 @@
 namespace assay::capture {
 
 namespace {
+
+// Besides those that are compiled: what is known of sizes that came once is small.
+constexpr std::size_t kMostRuns = 2048;
 
 // As it is, without what stands around a backend: for any sizes of its inputs.
 std::shared_ptr<const CompiledGraph> plan_as_it_is(
@@ -36,18 +41,38 @@ bool SizedRuns::note(bool fitted) {
   return fitted;
 }
 
+std::size_t SizedRuns::hash(std::span<const c10::IValue> inputs) const {
+  std::size_t combined = 0;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!plan_.is_open[i]) continue;
+    const c10::IValue& input = inputs[i];
+    if (input.isTensor()) {
+      for (const std::int64_t size : input.toTensor().sizes()) {
+        combined = c10::hash_combine(combined, static_cast<std::size_t>(size));
+      }
+    } else {
+      combined = c10::hash_combine(combined, input.isDouble()
+                                                 ? std::hash<double>()(input.toDouble())
+                                                 : std::hash<std::int64_t>()(to_number(input)));
+    }
+  }
+  return combined;
+}
+
 std::shared_ptr<SizedRuns::Run> SizedRuns::find(std::span<const c10::IValue> inputs) {
-  const auto fits = [&](const std::shared_ptr<Run>& run) {
+  ++calls_;
+  const auto fits = [&](const auto& entry) {
     std::size_t next = 0;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      if (plan_.is_open[i] && !run->inputs[next++].holds(inputs[i])) return false;
+      if (plan_.is_open[i] && !entry.second->inputs[next++].holds(inputs[i])) return false;
     }
     return true;
   };
-  const auto found = std::ranges::find_if(runs_, fits);
-  if (found == runs_.end()) return nullptr;
-  std::rotate(runs_.begin(), found, found + 1);
-  return runs_.front();
+  const auto [first, last] = runs_.equal_range(hash(inputs));
+  const auto found = std::find_if(first, last, fits);
+  if (found == last) return nullptr;
+  found->second->last_call = calls_;
+  return found->second;
 }
 
 bool SizedRuns::take(std::span<const c10::IValue> values, bool follow_from_inputs,
@@ -91,10 +116,40 @@ std::shared_ptr<SizedRuns::Run> SizedRuns::add(std::span<const c10::IValue> inpu
     if (plan_.is_open[i]) run->inputs.emplace_back(inputs[i]);
   }
   run->numbers = std::move(numbers);
-  runs_.insert(runs_.begin(), run);
-  const auto limit = static_cast<std::size_t>(config::get<"accumulated_cache_size_limit">());
-  if (runs_.size() > std::max<std::size_t>(limit, 1)) runs_.pop_back();  // the least used one
+  run->last_call = calls_;
+  if (runs_.size() >= kMostRuns) forget_older_half();
+  runs_.emplace(hash(inputs), run);
   return run;
+}
+
+void SizedRuns::forget_older_half() {
+  std::vector<std::uint64_t> calls;
+  for (const auto& [hash, run] : runs_) {
+    if (run->compiled == nullptr) calls.push_back(run->last_call);
+  }
+  if (calls.empty()) return;
+  const auto middle = calls.begin() + static_cast<std::ptrdiff_t>(calls.size() / 2);
+  std::ranges::nth_element(calls, middle);
+  std::erase_if(runs_, [&](const auto& entry) {
+    return entry.second->compiled == nullptr && entry.second->last_call <= *middle;
+  });
+}
+
+bool SizedRuns::makes_room() {
+  const auto limit = std::max<std::int64_t>(config::get<"accumulated_cache_size_limit">(), 1);
+  std::int64_t compiled = 0;
+  Run* oldest = nullptr;
+  for (const auto& [hash, run] : runs_) {
+    if (run->compiled == nullptr) continue;
+    ++compiled;
+    if (oldest == nullptr || run->last_call < oldest->last_call) oldest = run.get();
+  }
+  if (compiled < limit) return true;
+  constexpr std::uint64_t kTurns = 4;
+  if (oldest->last_call + kTurns * static_cast<std::uint64_t>(limit) > calls_) return false;
+  oldest->compiled = nullptr;
+  oldest->calls = 0;
+  return true;
 }
 
 void SizedRuns::add_recorded(std::span<const c10::IValue> inputs,

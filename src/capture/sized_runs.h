@@ -1,13 +1,15 @@
 /// \file How a segment that fits several sizes of its tensors runs: one graph, in which numbers
 /// that follow from sizes are nodes. Sizes that are met for the first time are checked: what the
 /// program decided by such numbers must come out the same. They run without being compiled; sizes
-/// that come again are compiled for themselves. Made by RecipeBuilder, used by Segment.
+/// that come again are compiled for themselves, as many as `accumulated_cache_size_limit`. Made by
+/// RecipeBuilder, used by Segment.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "assay/compiler.h"
@@ -43,14 +45,15 @@ class SizedRuns {
     std::vector<guards::InputGuard> inputs;  // those that are open
     std::vector<std::int64_t> numbers;
     std::shared_ptr<const CompiledGraph> compiled;  // null: not yet
-    int calls = 0;
+    int calls = 0;                                  // that were not compiled
+    std::uint64_t last_call = 0;                    // among all that `find` was asked for
   };
 
   /// Notes whether other sizes fitted, and returns it. After several that did not, and none that
   /// did, no further ones are tried.
   bool note(bool fitted);
   bool gave_up() const { return misfits_ >= kMostMisfits; }
-  /// What is known for these inputs, or null. The one found last is looked at first.
+  /// What is known for these inputs, or null.
   std::shared_ptr<Run> find(std::span<const c10::IValue> inputs);
   /// Of inputs that were not met before: the numbers that follow from them are as expected.
   bool pass_checks(std::span<const c10::IValue> inputs, std::vector<std::int64_t>& numbers) const;
@@ -62,6 +65,10 @@ class SizedRuns {
   /// Runs the graph for any sizes.
   const CompiledGraph& any() const { return *any_; }
   std::shared_ptr<Run> add(std::span<const c10::IValue> inputs, std::vector<std::int64_t> numbers);
+  /// Whether one more may be compiled. One that has not been called for long makes room. Those in
+  /// use do not: if more sizes come in turns than may be kept, the others stay uncompiled, rather
+  /// than each being compiled again and again.
+  bool makes_room();
   /// The run of the recording itself.
   void add_recorded(std::span<const c10::IValue> inputs,
                     std::shared_ptr<const CompiledGraph> compiled);
@@ -69,12 +76,15 @@ class SizedRuns {
  private:
   bool take(std::span<const c10::IValue> values, bool follow_from_inputs,
             std::vector<std::int64_t>& numbers) const;
+  std::size_t hash(std::span<const c10::IValue> inputs) const;
+  void forget_older_half();
 
   Plan plan_;
   std::shared_ptr<const CompiledGraph> any_;
   std::shared_ptr<const CompiledGraph> checks_;  // null: nothing follows from inputs
   std::shared_ptr<const CompiledGraph> probe_;
-  std::vector<std::shared_ptr<Run>> runs_;
+  std::unordered_multimap<std::size_t, std::shared_ptr<Run>> runs_;  // by the hash of the inputs
+  std::uint64_t calls_ = 0;
   static constexpr int kMostMisfits = 4;
   int misfits_ = 0;  // in a row
 };

@@ -92,7 +92,7 @@ inline constexpr auto settings = std::to_array<Setting>({
      {"ASSAY_AUTOMATIC_DYNAMIC_SHAPES"},
      "what was captured for two sizes of a tensor is captured once more, for all of them"},
     {"accumulated_cache_size_limit",
-     integer(64, 0),
+     integer(256, 0),
      {"ASSAY_ACCUMULATED_CACHE_SIZE_LIMIT"},
      "the same, if those beyond cache_size_limit are for other sizes of tensors"},
     {"paranoid",

@@ -44,6 +44,19 @@ NUMBERS = (
     "keyed(**data[1])",
     "copy.deepcopy(data)[0][0]",
     "int(math.dist(data[0], [0, {n}]))",
+    "len(Number({n}))",
+    "hash(Number({n})) % 5",
+    "operator.index(Number({n}))",
+    "round(float(Number({n})))",
+    "(Number({n}) + 1)",
+    "min(Number(2), Number({n})).n",
+    "len({{Number(2): 1, Number({n}): 2}})",
+    "sorted([1, {n}, 3], key=lambda v: -v)[0]",
+    "max(data[0], key=lambda v: v % 3)",
+    "list(map(lambda v: v + 1, data[0]))[0]",
+    "next(filter(lambda v: v != {n}, [1, 2, 3]))",
+    "sum(v for v in data[0])",
+    "[5, 6, 7][Number({n} % 3)]",
     "({n} + {n})",
     "({n} - {n})",
     "({n} * 2)",
@@ -110,6 +123,9 @@ CONDITIONS = (
     "{n} in data[0]",
     "data[0] < [2, 2]",
     "tuple(data[0]) in {{(1, 2): 3}}",
+    "Number({n})",
+    "Number({n}) in [Number(2), Number(4)]",
+    "Number({n}) < Number(3)",
     "r > 1",
     "k",
     "r",
@@ -262,6 +278,37 @@ class Box:
 
 
 box = Box()
+
+
+class Number:
+    # C code asks it for numbers.
+
+    def __init__(self, n):
+        self.n = n
+
+    def __len__(self):
+        return abs(self.n)
+
+    def __index__(self):
+        return self.n
+
+    def __float__(self):
+        return self.n * 1.0
+
+    def __hash__(self):
+        return self.n
+
+    def __bool__(self):
+        return self.n > 2
+
+    def __add__(self, other):
+        return self.n + other
+
+    def __eq__(self, other):
+        return self.n == other.n
+
+    def __lt__(self, other):
+        return self.n < other.n
 
 
 def helper(n):

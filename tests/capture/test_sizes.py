@@ -158,6 +158,19 @@ def test_sizes_that_come_again_are_compiled_for_themselves() -> None:
     assert counting.count == 3
 
 
+def test_more_sizes_in_turns_than_may_be_kept_are_not_compiled_again_and_again() -> None:
+    counting = Counting()
+    with assay.config.patch(accumulated_cache_size_limit=4):
+        compiled = assay.compile(lambda x: x * 2, backend=counting)
+        for _ in range(20):
+            for size in range(2, 9):
+                assert compiled(torch.ones(size)).tolist() == [2.0] * size
+        assert counting.count == 5  # the first size, and four of those that came again
+        for _ in range(40):
+            compiled(torch.ones(20))
+        assert counting.count == 6  # the others have not come for long
+
+
 def test_gradients_of_sizes_that_come_once_and_again() -> None:
     linear = torch.nn.Linear(4, 3)
 

@@ -51,6 +51,7 @@ PyObject* of_indices(Recorder& recorder, Activation& a, const Call& call) {
       if (!kept.back()) return nullptr;
       if (!PyLong_Check(kept.back().get())) return recorder.call_pure(a, call);
       argument = kept.back().get();
+      recorder.use_sizes(argument);
     }
     args.push_back(argument);
   }

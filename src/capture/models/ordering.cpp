@@ -87,6 +87,7 @@ Ref in_order(Recorder& recorder, Activation& a, PyObject* items, const Call& cal
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items); ++i) {
     const Ref key = key_of(recorder, a, function, PyList_GET_ITEM(items, i));
     if (!key) return {};
+    recorder.use_sizes(key.get());
     if (recorder.is_recording() && !recorder.know_sortable(key.get()) &&
         !recorder.stop(a, "items are sorted by values that are not known")) {
       return {};
