@@ -1,4 +1,5 @@
 // Which callables are functions of tensors, and what a graph calls them.
+#include <array>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -108,6 +109,12 @@ const GraphFunction* find_graph_function(PyObject* callable) {
   const auto found = functions->find(callable);
   if (found != functions->end()) return &found->second;
   return find_operator(callable);
+}
+
+const char* comparison_function(int op) {
+  constexpr std::array<const char*, 6> names = {"operator.lt", "operator.le", "operator.eq",
+                                                "operator.ne", "operator.gt", "operator.ge"};
+  return names[static_cast<std::size_t>(op)];
 }
 
 }  // namespace assay::capture

@@ -38,6 +38,8 @@ struct GraphFunction {
   bool is_method;
 };
 const GraphFunction* find_graph_function(PyObject* callable);
+/// What a graph calls a comparison: Py_LT -> "operator.lt".
+const char* comparison_function(int op);
 
 // Attributes that are not in a __dict__: of functions, methods, super(), C descriptors.
 PyObject* special_attribute(Recorder& recorder, Activation& a, PyObject* object, PyObject* name);

@@ -6,6 +6,7 @@
 
 #include "capture/constant_objects.h"
 #include "capture/cpython_311.h"
+#include "capture/models.h"
 #include "capture/recorder.h"
 #include "capture/torch_types.h"
 #include "opcode.h"
@@ -23,9 +24,6 @@ constexpr std::array<const char*, 26> kOperatorNames = {
     "operator.ilshift",  "operator.imatmul", "operator.imul",     "operator.imod",
     "operator.ior",      "operator.ipow",    "operator.irshift",  "operator.isub",
     "operator.itruediv", "operator.ixor"};
-
-constexpr std::array<const char*, 6> kComparisons = {"operator.lt", "operator.le", "operator.eq",
-                                                     "operator.ne", "operator.gt", "operator.ge"};
 
 }  // namespace
 
@@ -148,8 +146,7 @@ PyObject* Recorder::compare(Activation& a, int op, Operand left, Operand right) 
     return Operations::compare(a, op, left, right);  // by identity
   }
   if (is_tensor(left.object) || is_tensor(right.object)) {
-    return tensor_operator(a, kComparisons[static_cast<std::size_t>(op)], left.object,
-                           right.object);
+    return tensor_operator(a, comparison_function(op), left.object, right.object);
   }
   PyObject* compared = nullptr;
   if (compares_size(op, left.object, right.object, compared)) return compared;

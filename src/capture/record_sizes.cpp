@@ -1,7 +1,6 @@
 // Sizes that may be others in later calls. Numbers that follow from them are nodes of the graph; a
 // program that decides something by one fits only where that comes out the same (size_numbers.h).
 #include <algorithm>
-#include <array>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -44,9 +43,6 @@ const char* arithmetic(int op) {
       return nullptr;
   }
 }
-
-constexpr std::array<const char*, 6> kComparisons = {"operator.lt", "operator.le", "operator.eq",
-                                                     "operator.ne", "operator.gt", "operator.ge"};
 
 bool fits(PyObject* number, std::int64_t& value) {
   int overflow = 0;
@@ -410,8 +406,8 @@ bool Recorder::compares_size(int op, PyObject* left, PyObject* right, PyObject*&
       return true;
     }
   }
-  graph::Node& node = graph_->call_function(kComparisons[static_cast<std::size_t>(op)],
-                                            {std::move(one), std::move(other)});
+  graph::Node& node =
+      graph_->call_function(comparison_function(op), {std::move(one), std::move(other)});
   size_numbers_.make_truth(add_size_node(node), truth == 1);
   result = Py_NewRef(truth == 1 ? Py_True : Py_False);
   return true;
