@@ -35,7 +35,7 @@ class KernelEmitter {
   };
   struct Value {
     std::vector<std::string> names;   ///< One per copy if it is varying, else one.
-    std::vector<std::string> totals;  ///< Of a reduction: what its partial results are added to.
+    std::vector<std::string> totals;  ///< Of a sum: what its partial sums are added to.
   };
 
   // Text.
@@ -92,7 +92,7 @@ class KernelEmitter {
   // reductions.cpp
   void begin_reductions(int pass, const Context& context);
   void begin_partial_sums(int pass, const Context& context);
-  void end_partial_sums(int pass);
+  void end_partial_sums(int pass, const Context& context);
   void end_reductions(int pass, const Context& context);
   void end_arg_reduction(ValueId id, int lanes);
   void begin_scans(int pass, const Context& context);
@@ -102,6 +102,10 @@ class KernelEmitter {
   std::vector<std::string> scan_states(ValueId id, const Context& context) const;
   bool has_partial_sums(ValueId id) const;
   void declare_accumulators(ValueId id, const std::string& prefix, const Context& context);
+  void declare_totals(ValueId id, const Context& context);
+  void end_totals(ValueId id, int lanes);
+  std::string total_element(ValueId id) const;
+  std::string converted(const std::string& sum, const std::string& element, ValueId id, int lanes);
   int accumulator_lanes(ValueId id, const Context& context) const;
   int accumulator_width(ValueId id) const;
   std::string accumulator_element(ValueId id, int lanes) const;

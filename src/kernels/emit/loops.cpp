@@ -293,7 +293,7 @@ void KernelEmitter::emit_last_loop(int pass, const Context& context) {
        (block != 0 ? "stop" : number(size)) + "; ++" + r + ") {");
   emit_level(pass, level, context);
   close();
-  if (uses_partial_sums_) end_partial_sums(pass);
+  if (uses_partial_sums_) end_partial_sums(pass, context);
   if (block != 0) close();
 }
 
@@ -327,7 +327,7 @@ void KernelEmitter::emit_vector_loop(int pass, const Context& context) {
     emit_level(pass, level, context);
     close();
     if (block != 0) {
-      end_partial_sums(pass);
+      end_partial_sums(pass, context);
       close();
     }
   }
@@ -350,11 +350,11 @@ void KernelEmitter::emit_vector_loop(int pass, const Context& context) {
       close();
     }
     if (block != 0) {
-      end_partial_sums(pass);
+      end_partial_sums(pass, context);
       close();
     }
   }
-  if (uses_partial_sums_ && block == 0) end_partial_sums(pass);
+  if (uses_partial_sums_ && block == 0) end_partial_sums(pass, context);
 }
 
 }  // namespace assay::kernels

@@ -1,6 +1,7 @@
 /// \file Reductions and scans of KernelEmitter. A reduction has one accumulator per vector that is
-/// computed side by side; they are combined in a fixed order after the loop. Sums of floats are
-/// sums of partial sums, so that rounding errors grow with the square root of the length.
+/// computed side by side; they are combined in a fixed order after the loop. Long sums of floats are
+/// sums of partial sums, which are added in double precision: however many there are, the rounding
+/// errors are those of one.
 #include <array>
 
 #include "kernels/emit/arithmetic.h"
@@ -45,6 +46,11 @@ bool KernelEmitter::has_partial_sums(ValueId id) const {
          is_float(element_name(instruction(id).dtype));
 }
 
+std::string KernelEmitter::total_element(ValueId id) const {
+  const std::string element = accumulator_element(id, 1);
+  return element == "f32" ? "f64" : element;
+}
+
 // Vectors of positions are short where that is enough.
 std::string KernelEmitter::position_element(ValueId id, int lanes) const {
   const bool is_short = lanes > 1 && analysis_.values[instruction(id).operands[1]].is_position;
@@ -86,11 +92,24 @@ void KernelEmitter::declare_accumulators(ValueId id, const std::string& prefix,
   }
 }
 
+void KernelEmitter::declare_totals(ValueId id, const Context& context) {
+  const int lanes = accumulator_lanes(id, context);
+  const int copies = lanes > 1 ? context.copies : 1;
+  const std::string element = total_element(id);
+  Value& value = values_[id];
+  value.totals.clear();
+  for (int copy = 0; copy < copies; ++copy) {
+    value.totals.push_back("total_" + std::to_string(id) + copy_suffix(copy, copies));
+    line(prelude_.type(element, lanes) + " " + value.totals.back() + " = " +
+         splat(prelude_, element, lanes, reduction_start(Op::reduce_sum, element)) + ";");
+  }
+}
+
 void KernelEmitter::begin_reductions(int pass, const Context& context) {
   for_each_value(pass, [&](ValueId id) {
     if (!is_reduction(instruction(id).op)) return;
-    declare_accumulators(id, has_partial_sums(id) ? "total_" : "acc_", context);
-    values_[id].totals = values_[id].names;
+    if (has_partial_sums(id)) return declare_totals(id, context);
+    declare_accumulators(id, "acc_", context);
   });
 }
 
@@ -100,14 +119,36 @@ void KernelEmitter::begin_partial_sums(int pass, const Context& context) {
   });
 }
 
-void KernelEmitter::end_partial_sums(int pass) {
+void KernelEmitter::end_partial_sums(int pass, const Context& context) {
   for_each_value(pass, [&](ValueId id) {
     if (!has_partial_sums(id)) return;
     const Value& value = values_[id];
+    const int lanes = accumulator_lanes(id, context);
     for (std::size_t copy = 0; copy < value.names.size(); ++copy) {
-      line(value.totals[copy] + " += " + value.names[copy] + ";");
+      line(value.totals[copy] +
+           " += " + converted(value.names[copy], total_element(id), id, lanes) + ";");
     }
   });
+}
+
+// A partial sum as one of another type, or a total as a partial sum.
+std::string KernelEmitter::converted(const std::string& sum, const std::string& element, ValueId id,
+                                     int lanes) {
+  if (total_element(id) == accumulator_element(id, lanes)) return sum;
+  if (lanes == 1) return "(" + element + ")" + sum;
+  return "__builtin_convertvector(" + sum + ", " + prelude_.type(element, lanes) + ")";
+}
+
+// From here on, the totals are the sums.
+void KernelEmitter::end_totals(ValueId id, int lanes) {
+  Value& value = values_[id];
+  const std::string element = accumulator_element(id, lanes);
+  value.names.clear();
+  for (const std::string& total : value.totals) {
+    value.names.push_back("sum_" + total.substr(std::string_view("total_").size()));
+    line(prelude_.type(element, lanes) + " " + value.names.back() + " = " +
+         converted(total, element, id, lanes) + ";");
+  }
 }
 
 std::string KernelEmitter::combine(Op step, ValueId id, int lanes, const std::string& a,
@@ -238,7 +279,7 @@ void KernelEmitter::end_reductions(int pass, const Context& context) {
     Value& value = values_[id];
     const int lanes = accumulator_lanes(id, context);
     if (is_arg_reduction(found.op)) return end_arg_reduction(id, lanes);
-    value.names = value.totals;
+    if (has_partial_sums(id)) end_totals(id, lanes);
     if (lanes == 1 || analysis_.mode == KernelAnalysis::Mode::columns) return;
     const Op step = reduction_step(found.op);
     for (std::size_t distance = 1; distance < value.names.size(); distance *= 2) {
