@@ -21,6 +21,7 @@
 #include "capture/thread_capture.h"
 #include "capture/trace_log.h"
 #include "config/config.h"
+#include "guards/cache_limits.h"
 #include "observe/observe.h"
 #include "opcode.h"
 
@@ -199,26 +200,12 @@ class FrameDriver : public Boundary {
     return Step::execute;
   }
 
-  // The limit that forbids one more segment, for a message. Those for other sizes of tensors have
-  // one of their own, unless the user has given one for this function.
   std::optional<std::string> reached_limit(const SegmentStart& at, bool is_for_other_size) const {
-    const auto reached = [](std::size_t count, std::string_view name, std::int64_t limit) {
-      return count < static_cast<std::size_t>(limit)
-                 ? std::nullopt
-                 : std::optional(std::string(name) + " (" + std::to_string(limit) + ")");
-    };
-    const std::size_t count = at.segments.size();
-    if (const auto limit = capture_.cache->settings.cache_limit) {
-      return reached(count, "recompile_limit", static_cast<std::int64_t>(*limit));
-    }
-    const std::int64_t limit = config::get<"cache_size_limit">();
-    if (!is_for_other_size) {
-      const auto others = std::ranges::count_if(
-          at.segments, [](const auto& segment) { return !segment->is_for_other_size; });
-      return reached(static_cast<std::size_t>(others), "cache_size_limit", limit);
-    }
-    const std::int64_t accumulated = config::get<"accumulated_cache_size_limit">();
-    return reached(count, "accumulated_cache_size_limit", std::max(limit, accumulated));
+    const auto for_other_sizes = std::ranges::count_if(
+        at.segments, [](const auto& segment) { return segment->is_for_other_size; });
+    return guards::reached_limit(
+        {at.segments.size(), static_cast<std::size_t>(for_other_sizes), is_for_other_size},
+        capture_.cache->settings.cache_limit);
   }
 
   Step record(Activation& a, SegmentCache::Code& code, SegmentStart& at,

@@ -4,8 +4,8 @@
 
 #include "assay/error.h"
 #include "aten/runner.h"
-#include "config/config.h"
 #include "graph/print.h"
+#include "guards/cache_limits.h"
 #include "observe/observe.h"
 #include "repro/debug.h"
 
@@ -100,15 +100,12 @@ std::shared_ptr<CompiledFunction::Entry> CompiledFunction::make(
 
 bool CompiledFunction::is_full(bool is_for_other_size) const {
   const Entries& known = entries();
-  if (options_.cache_limit) return known.size() >= *options_.cache_limit;
-  const std::int64_t limit = config::get<"cache_size_limit">();
-  if (is_for_other_size) {
-    const std::int64_t accumulated = config::get<"accumulated_cache_size_limit">();
-    return known.size() >= static_cast<std::size_t>(std::max(limit, accumulated));
-  }
-  const auto others =
-      std::ranges::count_if(known, [](const auto& entry) { return !entry->is_for_other_size; });
-  return others >= limit;
+  const auto for_other_sizes =
+      std::ranges::count_if(known, [](const auto& entry) { return entry->is_for_other_size; });
+  return guards::reached_limit(
+             {known.size(), static_cast<std::size_t>(for_other_sizes), is_for_other_size},
+             options_.cache_limit)
+      .has_value();
 }
 
 bool CompiledFunction::come_first(std::span<const c10::IValue> inputs,

@@ -1,7 +1,7 @@
 /// \file Reductions and scans of KernelEmitter. A reduction has one accumulator per vector that is
-/// computed side by side; they are combined in a fixed order after the loop. Long sums of floats are
-/// sums of partial sums, which are added in double precision: however many there are, the rounding
-/// errors are those of one.
+/// computed side by side; they are combined in a fixed order after the loop. Long sums of floats
+/// are sums of partial sums, which are added in double precision: however many there are, the
+/// rounding errors are those of one.
 #include <array>
 
 #include "kernels/emit/arithmetic.h"
