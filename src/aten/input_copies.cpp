@@ -23,13 +23,7 @@ class Copier {
     Tensor made = on_copied_storage(tensor);
     if (tensor.requires_grad()) {
       made.set_requires_grad(true);
-      // What has a history may be changed in place; a leaf may not, nor a view of one.
-      const c10::AutoGradMode grad(true);
-      if (!tensor.is_leaf()) {
-        const Tensor copy = made.clone();
-        // A copy of a tensor with gaps has other strides. This is none, nor a view to autograd.
-        made = copy.strides() == made.strides() ? copy : at::_unsafe_view(made, made.sizes());
-      }
+      if (!tensor.is_leaf()) made = with_history(made);
     }
     tensors_.emplace(tensor.unsafeGetTensorImpl(), made);
     return made;
@@ -64,6 +58,12 @@ class Copier {
 };
 
 }  // namespace
+
+at::Tensor with_history(const at::Tensor& leaf) {
+  if (!leaf.requires_grad()) return leaf;
+  const c10::AutoGradMode grad(true);
+  return at::_unsafe_view(leaf, leaf.sizes());  // is not a view to autograd
+}
 
 std::vector<Value> copy_inputs(const std::vector<Value>& inputs) {
   Copier copier;

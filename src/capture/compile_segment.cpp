@@ -36,9 +36,6 @@ CompiledSegment compile_graph(const Segment& segment, const CaptureSettings& set
   const at::AutoGradMode mode(segment.runs_with_grad || at::GradMode::is_enabled());
   const pybind11::gil_scoped_release unlocked;
   try {
-    if (segment.mutates_history && settings.backend->compiles_halves) {
-      throw TraceError("an input that takes part in autograd is changed in place");
-    }
     return {repro::compile_with_debug(*settings.backend, request), ""};
   } catch (const TraceError& error) {
     // The program is fine, but cannot be differentiated ahead of time: its captured graph runs as

@@ -12,10 +12,15 @@ namespace assay::capture {
 
 namespace {
 
+struct AutogradState {
+  bool requires_grad;
+  bool is_leaf;
+};
+
 // Inputs for the compiler in the place of those that the program has changed by now: they share
 // memory as the real ones do, and require grad as these did.
 std::vector<c10::IValue> examples_as_before(const std::vector<c10::IValue>& inputs,
-                                            const std::vector<bool>& wants_grad) {
+                                            const std::vector<AutogradState>& autograd_before) {
   const at::AutoGradMode no_grad(false);
   std::vector<aten::Value> values;
   for (const c10::IValue& input : inputs) {
@@ -28,7 +33,9 @@ std::vector<c10::IValue> examples_as_before(const std::vector<c10::IValue>& inpu
       continue;
     }
     at::Tensor tensor = copy.leaf.toTensor();
-    if (wants_grad[examples.size()]) tensor.requires_grad_();
+    const AutogradState& before = autograd_before[examples.size()];
+    if (before.requires_grad) tensor.requires_grad_();
+    if (!before.is_leaf) tensor = aten::with_history(tensor);
     examples.emplace_back(std::move(tensor));
   }
   return examples;
@@ -119,7 +126,7 @@ std::vector<c10::IValue> RecipeBuilder::finish_graph() {
   bool is_sized = is_segment_sized(std::ranges::any_of(recorder_.inputs_, is_mutated));
   if (!is_sized) fix_sizes();
   std::vector<const Source*> input_sources;
-  std::vector<bool> wants_grad;
+  std::vector<AutogradState> autograd_before;
   for (const auto& input : recorder_.inputs_) {
     if (input.placeholder->users().empty()) {
       recorder_.size_numbers_.forget(*input.placeholder);
@@ -128,15 +135,12 @@ std::vector<c10::IValue> RecipeBuilder::finish_graph() {
     }
     input_sources.push_back(input.source);
     segment_.mutates_inputs = segment_.mutates_inputs || is_mutated(input);
-    segment_.mutates_history =
-        segment_.mutates_history ||
-        (is_mutated(input) && input.requires_grad && !input.tensor.is_leaf());
     examples.push_back(input.number ? to_input(input.number.get()) : c10::IValue(input.tensor));
-    wants_grad.push_back(input.requires_grad);
+    autograd_before.push_back({input.requires_grad, input.is_leaf});
   }
   if (segment_.mutates_inputs) {
     segment_.sharing.emplace(examples);
-    examples = examples_as_before(examples, wants_grad);
+    examples = examples_as_before(examples, autograd_before);
   }
   segment_.is_random = std::ranges::any_of(graph.nodes(), [](const graph::Node& node) {
     return node.is_call() && aten::operator_record(node).is_random;

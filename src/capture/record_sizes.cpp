@@ -139,7 +139,7 @@ PyObject* Recorder::open_number(PyObject* value, Source& source) {
     return nullptr;
   }
   graph::Node& placeholder = add_placeholder(source);
-  inputs_.push_back({&source, &placeholder, {}, 0, false, Ref::borrow(value)});
+  inputs_.push_back({&source, &placeholder, {}, 0, false, true, Ref::borrow(value)});
   source.checks.type = Ref::borrow(Py_TYPE(value));
   source.checks.is_int64 = PyLong_CheckExact(value);
   return size_numbers_.make_input(placeholder, value);

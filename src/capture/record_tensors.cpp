@@ -95,6 +95,7 @@ graph::Node* Recorder::node_of(PyObject* tensor) {
                      value,
                      value.is_inference() ? 0 : static_cast<std::uint32_t>(value._version()),
                      value.requires_grad(),
+                     value.is_leaf(),
                      {}});
   return placeholder;
 }

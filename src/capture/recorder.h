@@ -344,6 +344,7 @@ class Recorder final : public Operations {
     at::Tensor tensor;
     std::uint32_t version;
     bool requires_grad;
+    bool is_leaf;
     Ref number;  // in the place of the tensor
   };
 

@@ -78,9 +78,6 @@ struct Segment {
   int end = 0;              ///< The instruction at which execution goes on.
   int result = -1;          ///< The recipe of what the frame returns; -1: it goes on.
   bool mutates_inputs = false;
-  /// An input that takes part in autograd is mutated: that changes its history, which only running
-  /// the calls as they are does.
-  bool mutates_history = false;
   bool is_random = false;  ///< The graph draws random numbers.
   /// Recorded because a tensor had another size than those of the segments before.
   bool is_for_other_size = false;

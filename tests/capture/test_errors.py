@@ -217,28 +217,31 @@ def test_runtime_failures_are_suppressed_with_a_warning(capfd: pytest.CaptureFix
 # ---- Graphs that run by backend eager ----
 
 
-def writes_to_history(x: torch.Tensor) -> torch.Tensor:
+def writes_to_shared(x: torch.Tensor, alias: torch.Tensor) -> torch.Tensor:
     y = x.mul_(2)
-    return y + 1
+    return y + alias
 
 
 def test_a_graph_that_runs_by_backend_eager_is_listed(capfd: pytest.CaptureFixture[str]) -> None:
-    def argument() -> torch.Tensor:
-        return torch.ones(2, requires_grad=True) * 1
+    def arguments() -> tuple[torch.Tensor, torch.Tensor]:
+        x = torch.ones(2, requires_grad=True) * 1
+        return x, x.view(-1)
 
-    expected = writes_to_history(argument())
-    compiled = assay.compile(writes_to_history, backend="aot_eager", fullgraph=True)
-    assert torch.equal(compiled(argument()), expected)
-    assert torch.equal(compiled(argument()), expected)
+    expected = writes_to_shared(*arguments())
+    compiled = assay.compile(writes_to_shared, backend="aot_eager", fullgraph=True)
+    assert torch.equal(compiled(*arguments()), expected)
+    assert torch.equal(compiled(*arguments()), expected)
     log = capfd.readouterr().err
-    line = writes_to_history.__code__.co_firstlineno
-    assert f"the graph of writes_to_history ({__file__}:{line}) runs with backend eager" in log
-    reason = "an input that takes part in autograd is changed in place"
-    found = assay.explain(compiled)(argument())
-    assert found.eager_reasons == [f"Graph 1: writes_to_history ({__file__}:{line}): {reason}"]
-    assert f"Run by backend eager:\n  Graph 1: writes_to_history ({__file__}:{line})" in str(found)
+    line = writes_to_shared.__code__.co_firstlineno
+    assert f"the graph of writes_to_shared ({__file__}:{line}) runs with backend eager" in log
+    reason = "inputs 0 and 1 share memory that the program changes in place"
+    found = assay.explain(compiled)(*arguments())
+    place = f"Graph 1: writes_to_shared ({__file__}:{line})"
+    assert len(found.eager_reasons) == 1
+    assert found.eager_reasons[0].startswith(f"{place}: {reason}")
+    assert f"Run by backend eager:\n  {place}" in str(found)
     with assay.CompileProfiler("aot_eager") as profiler:
-        assay.compile(writes_to_history, backend=profiler)(argument())
+        assay.compile(writes_to_shared, backend=profiler)(*arguments())
     assert "Run by Backend eager" in profiler.report()
     assert reason in profiler.report()
 

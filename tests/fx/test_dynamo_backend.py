@@ -198,7 +198,9 @@ def test_the_entry_point_is_the_backend(tmp_path: Path) -> None:
         "assert torch.equal(run(torch.ones(3)), torch.full((3,), 2.0))\n"
         "import sys; print('assay' in sys.modules)\n"
     )
-    done = run_python(program, tmp_path, PYTHONPATH=f"{tmp_path}:{os.environ['PYTHONPATH']}")
+    done = run_python(
+        program, tmp_path, PYTHONPATH=f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"
+    )
     assert done.stdout == "True\n", done.stderr
 
 
