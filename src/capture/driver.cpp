@@ -190,9 +190,9 @@ class FrameDriver : public Boundary {
       return Step::moved;
     }
     // The graph raised: nothing has been changed, so the loop runs this part for the exact state
-    // and traceback. Where inputs were written to, that would be done twice. Ctrl-C and exit() are
+    // and traceback. Where inputs were mutated, that would be done twice. Ctrl-C and exit() are
     // not failures.
-    if (segment.mutates_inputs || PyErr_ExceptionMatches(PyExc_Exception) == 0) {
+    if (done == Segment::Replay::raised_midway || PyErr_ExceptionMatches(PyExc_Exception) == 0) {
       return Step::raised;
     }
     capture_.pending = {take_raised(), a.frame, segment.end, segment.result >= 0};

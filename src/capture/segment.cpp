@@ -4,7 +4,10 @@
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/utils/pybind.h>
 
+#include <algorithm>
+
 #include "aten/rng_state.h"
+#include "aten/runner.h"
 #include "capture/compile_segment.h"
 #include "capture/cpython_311.h"
 #include "capture/object_graph.h"
@@ -128,6 +131,23 @@ Segment::Arguments Segment::arguments_of(const GuardValues& values) const {
   return arguments;
 }
 
+Segment::InputStates Segment::states_of_inputs(const GuardValues& values) const {
+  InputStates states;
+  if (!mutates_inputs) return states;
+  for (const GraphInput& input : inputs) {
+    PyObject* object = values.objects[static_cast<std::size_t>(input.step)];
+    if (!is_tensor(object)) continue;
+    const at::Tensor& tensor = tensor_of(object);
+    states.push_back({tensor.is_inference() ? -1 : tensor._version(), tensor.requires_grad()});
+  }
+  return states;
+}
+
+bool Segment::are_inputs_unchanged(const GuardValues& values, const InputStates& before) const {
+  const auto counts = [](const InputState& state) { return state.version >= 0; };
+  return std::ranges::all_of(before, counts) && states_of_inputs(values) == before;
+}
+
 bool Segment::shares_memory_as_before(const GuardValues& values) const {
   if (!sharing) return true;
   const Arguments arguments = arguments_of(values);
@@ -245,7 +265,28 @@ bool Segment::run_graph(const GuardValues& values, std::vector<std::int64_t>& nu
   return fits;
 }
 
+namespace {
+
+// As eager raises it; a note says where, because the frame has not come to that line.
+void set_exception_of_operator(const aten::OperatorError& error) {
+  PyObject* found = PyDict_GetItemString(PyEval_GetBuiltins(), error.raised().c_str());
+  PyObject* type = found != nullptr && PyExceptionClass_Check(found) ? found : PyExc_RuntimeError;
+  const Ref exception =
+      Ref::steal(PyObject_CallFunction(type, "s", std::string(error.message()).c_str()));
+  if (!exception) return;
+  const std::string note =
+      std::string("The graph had mutated its inputs when it raised this: ") + error.what();
+  if (!Ref::steal(PyObject_CallMethod(exception.get(), "add_note", "s", note.c_str()))) return;
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.get())), exception.get());
+}
+
+}  // namespace
+
 Segment::Replay Segment::replay(Activation& activation, const GuardValues& values) const {
+  const InputStates before = states_of_inputs(values);
+  const auto raised = [&] {
+    return are_inputs_unchanged(values, before) ? Replay::raised : Replay::raised_midway;
+  };
   try {
     c10::SmallVector<c10::IValue, 16> outputs;
     std::vector<std::int64_t> numbers;
@@ -277,13 +318,21 @@ Segment::Replay Segment::replay(Activation& activation, const GuardValues& value
     activation.next = end;
     return Replay::done;
   } catch (const PythonError&) {
-    return Replay::raised;
+    return raised();
+  } catch (const aten::OperatorError& error) {
+    const Replay outcome = raised();
+    if (outcome == Replay::raised_midway) {
+      set_exception_of_operator(error);
+    } else {
+      pybind11::detail::try_translate_exceptions();
+    }
+    return outcome;
   } catch (pybind11::error_already_set& error) {
     error.restore();
-    return Replay::raised;
+    return raised();
   } catch (...) {
     pybind11::detail::try_translate_exceptions();
-    return Replay::raised;
+    return raised();
   }
 }
 

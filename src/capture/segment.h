@@ -56,6 +56,13 @@ struct BreakReason {
   bool is_break = true;  ///< False for the natural end of a segment: a loop over an older iterator.
 };
 
+/// What shows whether a tensor has been mutated.
+struct InputState {
+  std::int64_t version = 0;  ///< -1: it does not count its versions.
+  bool requires_grad = false;
+  bool operator==(const InputState&) const = default;
+};
+
 /// A tensor or number as the graph takes it. Throws `PythonError`.
 c10::IValue to_input(PyObject* object);
 
@@ -96,8 +103,9 @@ struct Segment {
   bool shares_memory_as_before(const GuardValues& values) const;
   enum class Replay {
     done,
-    raised,   ///< A Python exception is set, and nothing of the frame has changed.
-    misfits,  ///< The segment does not fit the sizes of its inputs. Nothing has changed at all.
+    raised,         ///< A Python exception is set; nothing of the frame or of its inputs changed.
+    raised_midway,  ///< The same, but inputs of the graph may have been mutated.
+    misfits,        ///< The segment does not fit the sizes of its inputs. Nothing has changed.
   };
   /// Runs the graph and brings the frame to its state at the end.
   Replay replay(Activation& activation, const GuardValues& values) const;
@@ -105,6 +113,10 @@ struct Segment {
  private:
   using Arguments = c10::SmallVector<c10::IValue, 16>;
   Arguments arguments_of(const GuardValues& values) const;
+  /// Of the inputs of a graph that mutates some: what shows whether that has happened.
+  using InputStates = c10::SmallVector<InputState, 16>;
+  InputStates states_of_inputs(const GuardValues& values) const;
+  bool are_inputs_unchanged(const GuardValues& values, const InputStates& before) const;
   /// False: misfits.
   bool run_graph(const GuardValues& values, std::vector<std::int64_t>& numbers,
                  Outputs& outputs) const;

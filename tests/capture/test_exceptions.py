@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import contextlib
 
+import pytest
 import torch
 
+import assay
 from capture.harness import call, data, program
 
 
@@ -428,3 +430,33 @@ def test_effects_before_and_after_a_caught_torch_error(x, y):
     finally:
         x.mul_(2)
     return z, log
+
+
+@program
+def test_a_graph_raises_before_it_mutates_its_input():
+    """Nothing was mutated, so the frame is executed again for eager's traceback."""
+
+    def f(x, index):
+        picked = torch.index_select(x, 0, index)
+        x.mul_(2)
+        return picked + 1
+
+    yield f
+    yield call(data(3), torch.tensor([0, 1]))
+    yield call(data(3), torch.tensor([0, 1]))
+    yield call(data(3), torch.tensor([0, 7]))
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "native"])
+def test_a_graph_raises_after_it_has_mutated_its_input(backend):
+    def f(x, index):
+        x.mul_(2)
+        return torch.index_select(x, 0, index) + 1
+
+    compiled = assay.compile(f, backend=backend)
+    for _ in range(2):
+        compiled(torch.ones(3), torch.tensor([0, 1]))
+    x = torch.ones(3)
+    with pytest.raises(IndexError, match="index out of range in self"):
+        compiled(x, torch.tensor([0, 7]))
+    assert x.tolist() == [2, 2, 2]
