@@ -261,6 +261,13 @@ bool reads_memory(const graph::Target& target, const Call& call) {
          name.find("_pad_packed_sequence") != std::string_view::npos;
 }
 
+// Whether a call looks at values only to raise where it must. The graph's call does the same.
+bool only_checks_values(const graph::Target& target, const Call& call) {
+  if (target.name() != "torch.nn.functional.one_hot" || call.count < 2) return false;
+  PyObject* classes = call.args[1];
+  return PyLong_CheckExact(classes) && PyLong_AsLongLong(classes) > 0;
+}
+
 // What a call that reads values gives: a tensor or as many tensors as ever, not a number. (How many
 // tensor_split gives follows from its values.)
 bool holds_tensors(const graph::Target& target, PyObject* result) {
@@ -345,7 +352,7 @@ PyObject* Recorder::call_tensor_function(Activation& a, const graph::Target& tar
     }
     return result;
   };
-  const bool reads_values = !watch_.value_read().empty();
+  const bool reads_values = !watch_.value_read().empty() && !only_checks_values(target, call);
   // A number that Python itself takes out of a tensor for a call is no argument of the graph's
   // call.
   const bool reads_number = watch_.value_read().find("_local_scalar_dense") != std::string::npos &&

@@ -339,3 +339,20 @@ def test_dispatch_mode_of_the_caller():
         with PassesOn():
             yield call(data(3, 4))
     yield call(data(3, 4, grad=True))
+
+
+@program(
+    call(torch.tensor([0, 2])),
+    call(torch.tensor([1, 1])),
+    call(torch.tensor([0, 3])),
+    call(torch.tensor([-1, 0])),
+    graphs=1,
+    breaks=0,
+)
+def test_one_hot_of_given_classes(x):
+    return torch.nn.functional.one_hot(x, 3) + 1
+
+
+@program(call(torch.tensor([0, 2])), call(torch.tensor([1, 1])), call(torch.tensor([3, 1])))
+def test_one_hot_of_as_many_classes_as_there_are(x):
+    return torch.nn.functional.one_hot(x) + 1

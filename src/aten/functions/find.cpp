@@ -28,7 +28,8 @@ const Index& functions() {
           prim_functions(),          random_prim_functions(),   resize_functions(),
           state_functions(),         symbol_functions(),        torch_python_functions(),
           unique_functions(),        gpu_attention_functions(), gpu_functions(),
-          vmap_functions(),          grad_level_functions(),    quantized_functions()}) {
+          vmap_functions(),          grad_level_functions(),    quantized_functions(),
+          one_hot_functions()}) {
       add(made, table);
     }
     return made;

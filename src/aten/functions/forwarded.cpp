@@ -57,7 +57,6 @@ constexpr std::array kForwardedFunctions = std::to_array<TorchFunction>({
     {"torch.nn.functional.linear", kEverything, forward_same_name},
     {"torch.nn.functional.logsigmoid", kEverything, forward<kLogSigmoid>},
     {"torch.nn.functional.native_channel_shuffle", kEverything, forward_same_name},
-    {"torch.nn.functional.one_hot", kEverything, forward_same_name},
     {"torch.nn.functional.pairwise_distance", kEverything, forward_same_name},
     {"torch.nn.functional.pdist", kEverything, forward_same_name},
     {"torch.nn.functional.pixel_shuffle", kEverything, forward_same_name},

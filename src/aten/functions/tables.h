@@ -26,6 +26,7 @@ FunctionTable loss_functions();
 FunctionTable margin_loss_functions();
 FunctionTable math_functions();
 FunctionTable normalisation_functions();
+FunctionTable one_hot_functions();
 FunctionTable operator_functions();
 FunctionTable pooling_functions();
 FunctionTable prim_functions();
