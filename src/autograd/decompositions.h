@@ -27,6 +27,9 @@ struct Decomposition {
   /// Its result has the strides of the first tensor: only if that one's elements lie side by side,
   /// since no operator that it may become leaves gaps.
   bool is_of_dense = false;
+  /// Not for images with their channels last: reductions over groups of channels would go through
+  /// memory in short strides, and ATen has a kernel for them.
+  bool is_of_planes = false;
 };
 
 /// Every decomposition, sorted by name; `assay` lists it.

@@ -296,19 +296,19 @@ Walk walk_of(const Index& index, std::size_t outer) {
   return inner_stride < outer_stride ? Walk::rows : Walk::columns;
 }
 
-// A kernel whose points of the outer loops are rows in memory. The others go through columns.
-bool walks_rows(const Kernel& kernel) {
+// Whether the points of the outer loops are rows in memory or columns. `neither` is fine with both.
+Walk walk_of(const Kernel& kernel) {
   int balance = 0;
   for (const Pass& pass : kernel.passes) {
     if (pass.inner.empty()) continue;
     for (const Instruction& access : pass.body) {
       if (!touches_memory(access.op)) continue;
       const Walk walk = walk_of(access.index, kernel.outer.size());
-      if (walk == Walk::columns && writes_memory(access.op)) return false;
+      if (walk == Walk::columns && writes_memory(access.op)) return Walk::columns;
       balance += walk == Walk::rows ? 1 : walk == Walk::columns ? -1 : 0;
     }
   }
-  return balance >= 0;
+  return balance > 0 ? Walk::rows : balance < 0 ? Walk::columns : Walk::neither;
 }
 
 std::int64_t longest_pass(const Kernel& kernel) {
@@ -319,12 +319,19 @@ std::int64_t longest_pass(const Kernel& kernel) {
 
 bool is_worth_merging(const Kernel& first, const Kernel& second, bool is_first_free,
                       bool is_second_free) {
-  if (is_first_free == is_second_free) return true;
+  if (is_first_free && is_second_free) return true;
+  if (!is_first_free && !is_second_free) {
+    const Walk one = walk_of(first);
+    const Walk other = walk_of(second);
+    // In one loop, vectors would be right for one of them only.
+    return one == other || one == Walk::neither || other == Walk::neither ||
+           points(first.outer) * std::max(longest_pass(first), longest_pass(second)) < kLargeWork;
+  }
   const Kernel& reduction = is_first_free ? second : first;
   const Kernel& pointwise = is_first_free ? first : second;
   const std::int64_t row = longest_pass(pointwise);
   if (row == 1) return true;
-  if (!walks_rows(reduction) || !walks_rows(pointwise)) return false;
+  if (walk_of(reduction) == Walk::columns || walk_of(pointwise) == Walk::columns) return false;
   const std::int64_t rows = points(reduction.outer);
   return row >= kShortestRow && (rows >= kFewestRows || rows * row < kLargeWork);
 }

@@ -8,6 +8,7 @@
 #include "kernels/local_rows.h"
 #include "kernels/loop_edit.h"
 #include "kernels/program_uses.h"
+#include "kernels/varying.h"
 
 namespace assay::kernels {
 
@@ -87,12 +88,14 @@ void order_inner_loops(Kernel& kernel, Pass& pass) {
 
 // Accesses that vectors along a loop would make at once, less those that they would make one by
 // one; with the points at which they are made.
-std::int64_t vector_gain(const Pass& pass, std::size_t variable, std::int64_t count) {
+std::int64_t vector_gain(const Kernel& kernel, std::size_t pass, std::size_t variable) {
+  const std::vector<bool> varies = values_that_vary(kernel, pass, variable);
+  const std::int64_t count = points(kernel.passes[pass].inner);
   std::int64_t gain = 0;
-  for (const Instruction& access : pass.body) {
-    if (!reads_memory(access.op) && !writes_memory(access.op)) continue;
+  for (const Instruction& access : kernel.passes[pass].body) {
+    if (!touches_memory(access.op)) continue;
     const std::int64_t stride = access.index.coefficient(variable);
-    gain += is_indirect(access.op) || stride > 1 || stride < 0 ? -count : count;
+    gain += has_varying_offset(access, varies) || stride > 1 || stride < 0 ? -count : count;
   }
   return gain;
 }
@@ -106,13 +109,13 @@ Kernel::Vectorize choose_vectors(const Kernel& kernel) {
   std::int64_t outer_gain = 0;
   std::int64_t shortest = std::numeric_limits<std::int64_t>::max();
   bool has_scan = false;
-  for (const Pass& pass : kernel.passes) {
+  for (std::size_t i = 0; i < kernel.passes.size(); ++i) {
+    const Pass& pass = kernel.passes[i];
     if (pass.inner.empty()) continue;
-    const std::int64_t count = points(pass.inner);
     shortest = std::min(shortest, pass.inner.back());
     has_scan = has_scan || is_scanning(pass);
-    inner_gain += vector_gain(pass, outer + pass.inner.size() - 1, count);
-    if (outer > 0) outer_gain += vector_gain(pass, outer - 1, count);
+    inner_gain += vector_gain(kernel, i, outer + pass.inner.size() - 1);
+    if (outer > 0) outer_gain += vector_gain(kernel, i, outer - 1);
   }
   const bool has_wide_outer = outer > 0 && kernel.outer.back() >= kShortestVectorLoop;
   if (has_scan)
@@ -141,6 +144,21 @@ bool is_serial(const Kernel& kernel) {
     is = is || instruction.op == Op::store_indirect || instruction.op == Op::add_indirect;
   });
   return is;
+}
+
+// Of a serial kernel: points that are neighbors along its last loop write to neighbors in memory,
+// so that a vector of them does not write to one place twice.
+bool writes_in_rows(const Kernel& kernel) {
+  if (kernel.outer.empty() || kernel.passes.size() != 1 || !kernel.passes[0].inner.empty()) {
+    return false;
+  }
+  const std::size_t last = kernel.outer.size() - 1;
+  const std::vector<bool> varies = values_that_vary(kernel, 0, last);
+  return kernel.outer[last] >= kShortestVectorLoop &&
+         std::ranges::all_of(kernel.passes[0].body, [&](const Instruction& access) {
+           return !writes_memory(access.op) ||
+                  (access.index.coefficient(last) == 1 && !has_varying_offset(access, varies));
+         });
 }
 
 // `fused_add_relu_3`: the operators in it, each once, at most five.
@@ -183,7 +201,11 @@ void schedule(LoopProgram& program, StepContext& context) {
     if (kernel == nullptr) continue;
     kernel->name = name_of(*kernel, number++);
     if (!context.may_apply()) continue;
-    if (is_serial(*kernel)) continue;  // in the order of its loops
+    if (is_serial(*kernel)) {  // in the order of its loops
+      if (writes_in_rows(*kernel)) kernel->vectorize = Kernel::Vectorize::inner;
+      context.applied(*kernel);
+      continue;
+    }
     order_outer_loops(*kernel);
     for (Pass& pass : kernel->passes) order_inner_loops(*kernel, pass);
     join_loops(*kernel);

@@ -24,9 +24,9 @@ class Two(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
-        self.first = nn.Conv2d(8, 16, 3, padding=1, **options)
-        self.norm = nn.BatchNorm2d(16).eval()
-        self.second = nn.Conv2d(16, 16, 3, padding=1, **options)
+        self.first = nn.Conv2d(8, 32, 3, padding=1, **options)
+        self.norm = nn.BatchNorm2d(32).eval()
+        self.second = nn.Conv2d(32, 32, 3, padding=1, **options)
         self.between, self.behind = between, behind
 
     def forward(self, x: Tensor) -> Any:
@@ -45,7 +45,7 @@ MODELS: dict[str, Callable[[], nn.Module]] = {
     "a view behind": lambda: Two(behind=lambda x: x.flatten(2).transpose(1, 2)),
     "a slice between": lambda: Two(between=lambda x: x[:, :, 1:, ::2]),
     "a reshape between": lambda: Two(
-        between=lambda x: x.view(2, 2, 8, 16, 16).sum(1).repeat(1, 2, 1, 1)
+        between=lambda x: x.view(2, 2, 16, 16, 16).sum(1).repeat(1, 2, 1, 1)
     ),
     "a sum behind": lambda: Two(behind=lambda x: x.mean((2, 3))),
     "max pooling": lambda: Two(between=lambda x: F.max_pool2d(x, 2)),
@@ -95,6 +95,13 @@ def test_nothing_is_copied_between(capfd: pytest.CaptureFixture[str]) -> None:
 def test_a_single_convolution_keeps_its_order(capfd: pytest.CaptureFixture[str]) -> None:
     model = nn.Conv2d(8, 16, 3).requires_grad_(False)
     steps = steps_of(capfd, lambda x: model(x).relu(), [torch.randn(2, 8, 32, 32)])
+    assert not any("clone" in step for step in steps)
+
+
+def test_convolutions_between_norms_keep_their_order(capfd: pytest.CaptureFixture[str]) -> None:
+    """Group norms view groups of channels: each convolution would be copied into and out of."""
+    model = Two(between=lambda x: F.group_norm(x, 8).relu(), behind=lambda x: F.group_norm(x, 8))
+    steps = steps_of(capfd, model.requires_grad_(False), [torch.randn(2, 8, 16, 16)])
     assert not any("clone" in step for step in steps)
 
 

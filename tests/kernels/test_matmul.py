@@ -138,7 +138,7 @@ def test_switching_onednn_off_is_obeyed() -> None:
 
 
 def test_convolutions_of_single_pixels_are_products(capfd: pytest.CaptureFixture[str]) -> None:
-    x, v, w = torch.randn(2, 48, 24, 24), torch.randn(48, 48, 1, 1), torch.randn(48, 48, 1, 1)
+    x, v, w = (torch.randn(size) for size in ((2, 256, 24, 24), *2 * ((256, 256, 1, 1),)))
 
     def run(x: Tensor, v: Tensor, w: Tensor) -> Tensor:
         return F.conv2d(F.conv2d(x, v).relu(), w).sin()
@@ -151,7 +151,7 @@ def test_convolutions_of_single_pixels_are_products(capfd: pytest.CaptureFixture
         "extern torch.ops.aten.mm.default",
         "kernel fused_sin_clone_2",
     ]
-    torch.testing.assert_close(assay.aot.compile(run)(x, v, w), run(x, v, w), rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(assay.aot.compile(run)(x, v, w), run(x, v, w), rtol=1e-3, atol=1e-3)
 
 
 def test_attention_over_short_sequences_is_products(capfd: pytest.CaptureFixture[str]) -> None:

@@ -24,7 +24,7 @@ std::vector<Decomposition> join() {
        {activation_decompositions(), activation_backward_decompositions(),
         batch_norm_decompositions(), loss_backward_decompositions(), loss_decompositions(),
         nll_loss_decompositions(), norm_decompositions(), normalisation_decompositions(),
-        padding_decompositions(), resampling_decompositions(), softmax_decompositions()}) {
+        resampling_decompositions(), softmax_decompositions()}) {
     for (Decomposition row : table) {
       row.is_of_floats = true;
       rows.push_back(row);
@@ -77,6 +77,11 @@ const Decomposition* find_decomposition(const c10::OperatorName& name) {
 
 bool can_decompose(const Decomposition& row, std::span<const c10::IValue> arguments) {
   if (row.is_of_dense && !arguments.front().toTensor().is_non_overlapping_and_dense()) return false;
+  const auto has_channels_last = [](const c10::IValue& argument) {
+    return argument.isTensor() && argument.toTensor().defined() &&
+           argument.toTensor().suggest_memory_format() != c10::MemoryFormat::Contiguous;
+  };
+  if (row.is_of_planes && std::ranges::any_of(arguments, has_channels_last)) return false;
   if (row.is_of_floats) {
     const auto first = std::ranges::find_if(arguments, &c10::IValue::isTensor);
     if (first != arguments.end() && first->toTensor().defined() &&

@@ -180,10 +180,10 @@ std::tuple<Tensor, Tensor> weight_norm(const Tensor& v, const Tensor& g, std::in
 DecompositionTable normalisation_decompositions() {
   static const auto table = std::to_array<Decomposition>({
       row<ops::_weight_norm_interface>("_to_copy, div, mul, sqrt, sum", weight_norm),
-      row<ops::native_group_norm>("_to_copy, add, clone, div, mul, rsqrt, sub, sum, view",
-                                  native_group_norm),
-      row<ops::native_group_norm_backward>("_to_copy, div, mul, sub, sum, view",
-                                           native_group_norm_backward),
+      row_of_planes<ops::native_group_norm>("_to_copy, add, clone, div, mul, rsqrt, sub, sum, view",
+                                            native_group_norm),
+      row_of_planes<ops::native_group_norm_backward>("_to_copy, div, mul, sub, sum, view",
+                                                     native_group_norm_backward),
       row<ops::native_layer_norm>("_to_copy, add, clone, div, mul, rsqrt, sub, sum",
                                   native_layer_norm),
       row<ops::native_layer_norm_backward>("_to_copy, clone, div, mul, sub, sum",

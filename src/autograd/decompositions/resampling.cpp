@@ -1,9 +1,11 @@
 // Upsampling by the nearest element: each dimension is read at indices that are computed.
+#include <ATen/core/List.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/_upsample_nearest_exact1d_ops.h>
 #include <ATen/ops/_upsample_nearest_exact2d_ops.h>
 #include <ATen/ops/_upsample_nearest_exact3d_ops.h>
 #include <ATen/ops/arange.h>
+#include <ATen/ops/index.h>
 #include <ATen/ops/upsample_nearest1d_ops.h>
 #include <ATen/ops/upsample_nearest2d_ops.h>
 #include <ATen/ops/upsample_nearest3d_ops.h>
@@ -11,7 +13,6 @@
 #include <array>
 
 #include "autograd/decompositions/row.h"
-#include "autograd/decompositions/sampling.h"
 #include "autograd/decompositions/support.h"
 #include "autograd/decompositions/tables.h"
 
@@ -22,6 +23,25 @@ namespace {
 namespace ops = at::_ops;
 using at::Tensor;
 using Scale = std::optional<double>;
+
+// Reads the last `dims` dimensions of `self` at the indices that `indices_of(i, size)` gives for
+// the i-th of them. The result has the memory format of `self`, as those operators' results have.
+template <typename IndicesOf>
+Tensor sample(const Tensor& self, std::int64_t dims, const IndicesOf& indices_of) {
+  c10::List<std::optional<Tensor>> indices;
+  for (std::int64_t dim = dims; dim < self.dim(); ++dim) indices.push_back(std::nullopt);
+  for (std::int64_t i = 0; i < dims; ++i) {
+    // Along a dimension of its own, so that the indices together make a grid.
+    std::vector<std::int64_t> shape(static_cast<std::size_t>(dims), 1);
+    shape[static_cast<std::size_t>(i)] = -1;
+    indices.push_back(indices_of(i, self.size(self.dim() - dims + i)).view(shape));
+  }
+  const at::MemoryFormat format = self.suggest_memory_format();
+  const Tensor result = at::index(self, indices).contiguous(format);
+  // Strides of single elements may be anything for `contiguous`.
+  return result.strides() == at::IntArrayRef(strides_like(result, format)) ? result
+                                                                           : result.clone(format);
+}
 
 // `shift` is 0 for nearest and 0.5, the middle of an element, for nearest-exact. The arithmetic is
 // the kernel's, in single precision, since a rounding decides which element is the nearest.

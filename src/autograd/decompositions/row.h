@@ -82,4 +82,13 @@ Decomposition row_of_dense(std::string_view into,
   return made;
 }
 
+/// A row that is not for images with their channels last.
+template <typename Op>
+Decomposition row_of_planes(std::string_view into,
+                            typename Concrete<typename Op::schema>::type* function) {
+  Decomposition made = row<Op>(into, function);
+  made.is_of_planes = true;
+  return made;
+}
+
 }  // namespace assay::autograd

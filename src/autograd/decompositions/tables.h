@@ -21,7 +21,6 @@ DecompositionTable matmul_decompositions();
 DecompositionTable nll_loss_decompositions();
 DecompositionTable norm_decompositions();
 DecompositionTable normalisation_decompositions();
-DecompositionTable padding_decompositions();
 DecompositionTable pointwise_decompositions();
 DecompositionTable reduction_decompositions();
 DecompositionTable rearrangement_decompositions();

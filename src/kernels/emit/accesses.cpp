@@ -176,6 +176,20 @@ void KernelEmitter::emit_load(ValueId id, const Context& context) {
   }
 }
 
+// What is the same in all lanes, as text to add to an address, and the rest, which several loads
+// often share.
+std::pair<std::string, ValueId> KernelEmitter::split_offset(ValueId offset) const {
+  std::string common;
+  while (instruction(offset).op == Op::add) {
+    const ValueId left = instruction(offset).operands[0];
+    const ValueId right = instruction(offset).operands[1];
+    if (is_varying(left) == is_varying(right)) break;
+    common += " + " + scalar(is_varying(left) ? right : left);
+    offset = is_varying(left) ? left : right;
+  }
+  return {common, offset};
+}
+
 void KernelEmitter::emit_load_indirect(ValueId id, const Context& context) {
   const Instruction& found = instruction(id);
   const ValueId offset = found.operands[0];
@@ -190,9 +204,8 @@ void KernelEmitter::emit_load_indirect(ValueId id, const Context& context) {
   const int width = byte_width(element);
 
   define(id, context, [&](int copy, int lanes) -> std::string {
-    const std::string start = address(id, context, copy);
     if (lanes == 1 || is_one_address) {
-      const std::string at = start + " + " + scalar(offset);
+      const std::string at = address(id, context, copy) + " + " + scalar(offset);
       std::string text = lanes == 1 ? loaded(id, "*(" + at + ")", 1)
                          : stride == 0
                              ? loaded(id, splat(prelude_, element, lanes, "*(" + at + ")"), lanes)
@@ -200,7 +213,9 @@ void KernelEmitter::emit_load_indirect(ValueId id, const Context& context) {
       if (guard == kNoValue) return text;
       return scalar(guard) + " ? " + text + " : " + operand(otherwise, context, copy, lanes, 1);
     }
-    std::string offsets = vector(offset, context, copy);
+    const auto [common, lanewise] = split_offset(offset);
+    const std::string start = address(id, context, copy) + common;
+    std::string offsets = vector(lanewise, context, copy);
     if (stride != 0) {
       offsets += " + " + std::to_string(stride) + "L * " + iota(prelude_, "i64", lanes);
     }

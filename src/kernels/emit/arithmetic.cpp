@@ -1,5 +1,6 @@
 #include "kernels/emit/arithmetic.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -121,6 +122,28 @@ std::string integer_function(Prelude& prelude, Op op, std::string_view element, 
     if (entry.op == op) return define(entry), name;
   }
   throw InternalError(std::string("integers have no ") + to_string(op));
+}
+
+// The same with one second operand for all lanes: if that is a constant, the compiler divides by
+// multiplying.
+std::string integer_function_by_scalar(Prelude& prelude, Op op, std::string_view element,
+                                       int lanes) {
+  const std::string vector = prelude.type(element, lanes);
+  std::string name = std::string(to_string(op)) + "_by_" + vector;
+  if (prelude.is_new(name)) {
+    prelude.add(
+        fill_in("inline_ $V $N($V a, $e b) {\n"
+                "  $V v;\n"
+                "  for (int k = 0; k < $n; ++k) v[k] = $f(a[k], b);\n"
+                "  return v;\n"
+                "}\n",
+                {{"V", vector},
+                 {"N", name},
+                 {"e", std::string(element)},
+                 {"n", std::to_string(lanes)},
+                 {"f", integer_function(prelude, op, element, 1)}}));
+  }
+  return name;
 }
 
 // Floor division and remainder of floats, as ATen computes them.
@@ -448,6 +471,16 @@ std::string arithmetic(Prelude& prelude, Op op, std::string_view element, int la
   }
   internal_check(is_floating, "an operation of floats is used on integers");
   return call(float_function(prelude, op, element, lanes));
+}
+
+bool is_integer_function(Op op) {
+  return std::ranges::find(kIntegerFunctions, op, &IntegerFunction::op) != kIntegerFunctions.end();
+}
+
+std::string arithmetic_by_scalar(Prelude& prelude, Op op, std::string_view element, int lanes,
+                                 const std::string& vector, const std::string& scalar) {
+  return integer_function_by_scalar(prelude, op, element, lanes) + "(" + vector + ", " + scalar +
+         ")";
 }
 
 }  // namespace assay::kernels

@@ -17,6 +17,12 @@ namespace assay::kernels {
 std::string arithmetic(Prelude& prelude, Op op, std::string_view element, int lanes,
                        std::span<const std::string> operands);
 
+/// Whether `op` on integers is a function of its own: divisions, powers, shifts.
+bool is_integer_function(Op op);
+/// Such a function of integers with the same second operand in all lanes.
+std::string arithmetic_by_scalar(Prelude& prelude, Op op, std::string_view element, int lanes,
+                                 const std::string& vector, const std::string& scalar);
+
 /// `op` on bools (one lane) or on masks of one width: and, or, comparisons, `where`, ...
 std::string logic(Op op, int lanes, std::span<const std::string> operands);
 

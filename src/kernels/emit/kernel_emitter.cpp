@@ -277,13 +277,20 @@ std::string KernelEmitter::expression(ValueId id, const Context& context, int co
   const c10::ScalarType dtype = instruction(typed).dtype;
   const bool is_logic = dtype == c10::ScalarType::Bool;
   const int width = is_logic ? analysis_.values[id].mask_width : byte_width(dtype);
+  const std::string element = element_name(dtype);
+  if (lanes > 1 && !is_logic && !is_float(element) && is_integer_function(found.op) &&
+      is_varying(found.operands[0]) && !is_varying(found.operands[1])) {
+    return arithmetic_by_scalar(prelude_, found.op, element, lanes,
+                                vector(found.operands[0], context, copy),
+                                scalar(found.operands[1]));
+  }
   c10::SmallVector<std::string, 3> operands;
   for (const ValueId value : found.operands) {
     operands.push_back(operand(value, context, copy, lanes, width));
   }
   const std::span<const std::string> list(operands.data(), operands.size());
   if (is_logic) return logic(found.op, lanes, list);
-  return arithmetic(prelude_, found.op, element_name(dtype), lanes, list);
+  return arithmetic(prelude_, found.op, element, lanes, list);
 }
 
 std::string KernelEmitter::cast(ValueId id, const Context& context, int copy, int lanes) {

@@ -5,6 +5,7 @@
 
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/emit.h"
@@ -75,6 +76,7 @@ class KernelEmitter {
   // accesses.cpp
   void emit_load(ValueId id, const Context& context);
   void emit_load_indirect(ValueId id, const Context& context);
+  std::pair<std::string, ValueId> split_offset(ValueId offset) const;
   void emit_store(ValueId id, const Context& context);
   void emit_store_indirect(ValueId id, const Context& context);
   std::string address(ValueId id, const Context& context, int copy) const;

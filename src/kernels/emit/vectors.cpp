@@ -39,9 +39,7 @@ constexpr auto kVectorFunctions = std::to_array<VectorFunction>({
     // Lanes are `stride` apart.
     {"load_strided",
      "inline_ $V load_strided_$V(const $e* p, long stride) {\n"
-     "  $V v;\n"
-     "  for (int k = 0; k < $n; ++k) v[k] = p[k * stride];\n"
-     "  return v;\n"
+     "  return $V{$strided};\n"
      "}\n"},
     // Every second element; nothing behind the last one is read.
     {"load_second",
@@ -74,9 +72,7 @@ constexpr auto kVectorFunctions = std::to_array<VectorFunction>({
     // Each lane at its own offset.
     {"lookup",
      "inline_ $V lookup_$V(const $e* p, $O at) {\n"
-     "  $V v;\n"
-     "  for (int k = 0; k < $n; ++k) v[k] = p[at[k]];\n"
-     "  return v;\n"
+     "  return $V{$lookups};\n"
      "}\n"},
     {"lookup_where",
      "inline_ $V lookup_where_$V(const $e* p, $O at, $M mask, $V otherwise) {\n"
@@ -103,12 +99,7 @@ constexpr auto kVectorFunctions = std::to_array<VectorFunction>({
      "}\n"},
     // Lanes of a mask that are in use: the first `count`.
     {"first_lanes", "inline_ $M first_lanes_$V(long count) { return $iota < ($i)count; }\n"},
-    {"any",
-     "inline_ bool any_$V($V mask) {\n"
-     "  $e found = 0;\n"
-     "  for (int k = 0; k < $n; ++k) found |= mask[k];\n"
-     "  return found != 0;\n"
-     "}\n"},
+    {"any", "inline_ bool any_$V($V mask) {\n$any}\n"},
 });
 
 // Exchanges the off-diagonal blocks of every size, from half the tile down to single elements; each
@@ -208,6 +199,39 @@ constexpr std::string_view kFloatToHalf =
     "  result = (bits > 0x7f800000 ? $nan : result) | sign;\n"
     "  return $narrow;\n"
     "}\n";
+
+// For every lane k, `before` + k + `after`, as the initializer of a vector: in a loop over its
+// lanes, the compiler would keep the vector in memory.
+std::string for_each_lane(int lanes, const std::string& before, const std::string& after) {
+  std::string text;
+  for (int k = 0; k < lanes; ++k) text += (k == 0 ? "" : ", ") + before + std::to_string(k) + after;
+  return text;
+}
+
+// The body of `any`: a mask of several registers' halves is folded until two words are left.
+std::string fold_mask(Prelude& prelude, std::string_view element, int lanes) {
+  const int words = byte_width(element) * lanes / 8;
+  if (words < 2) {
+    return "  " + std::string(element) + " found = 0;\n  for (int k = 0; k < " +
+           std::to_string(lanes) + "; ++k) found |= mask[k];\n  return found != 0;\n";
+  }
+  const auto name = [](int count) { return "v" + std::to_string(count); };
+  std::string text = "  const " + prelude.type("i64", words) + " " + name(words) +
+                     " = __builtin_bit_cast(" + prelude.type("i64", words) + ", mask);\n";
+  for (int half = words / 2; half >= 2; half /= 2) {
+    const std::string whole = name(2 * half);
+    std::string low;
+    std::string high;
+    for (int k = 0; k < half; ++k) {
+      low += ", " + std::to_string(k);
+      high += ", " + std::to_string(half + k);
+    }
+    const std::string halves = "__builtin_shufflevector(" + whole + ", " + whole;
+    text += "  const " + prelude.type("i64", half) + " " + name(half) + " = " + halves + low +
+            ") | " + halves + high + ");\n";
+  }
+  return text + "  return (v2[0] | v2[1]) != 0;\n";
+}
 
 // Elements 0, 2, ... of a vector, then elements 1, 3, ... of another.
 std::string every_second(int lanes) {
@@ -329,18 +353,23 @@ std::string vector_function(Prelude& prelude, std::string_view function, std::st
       const bool has_masked = entry.text.find("$masked") != std::string_view::npos;
       const MaskedAccess masked =
           has_masked ? masked_access(prelude, element, lanes) : MaskedAccess{};
-      prelude.add(fill_in(entry.text, {{"V", vector},
-                                       {"e", std::string(element)},
-                                       {"M", prelude.type(integer, lanes)},
-                                       {"i", integer},
-                                       {"O", has_offsets ? prelude.type("i64", lanes) : ""},
-                                       {"iota", iota(prelude, integer, lanes)},
-                                       {"masked_load", masked.load},
-                                       {"masked_store", masked.store},
-                                       {"masked_end", masked.end},
-                                       {"evens", every_second(lanes)},
-                                       {"transpose", transposition(vector, lanes)},
-                                       {"n", std::to_string(lanes)}}));
+      prelude.add(
+          fill_in(entry.text,
+                  {{"V", vector},
+                   {"e", std::string(element)},
+                   {"M", prelude.type(integer, lanes)},
+                   {"i", integer},
+                   {"O", has_offsets ? prelude.type("i64", lanes) : ""},
+                   {"iota", iota(prelude, integer, lanes)},
+                   {"masked_load", masked.load},
+                   {"masked_store", masked.store},
+                   {"masked_end", masked.end},
+                   {"evens", every_second(lanes)},
+                   {"transpose", transposition(vector, lanes)},
+                   {"strided", for_each_lane(lanes, "p[", " * stride]")},
+                   {"lookups", for_each_lane(lanes, "p[at[", "]]")},
+                   {"any", function == "any" ? fold_mask(prelude, element, lanes) : std::string()},
+                   {"n", std::to_string(lanes)}}));
       return name;
     }
     throw InternalError("no vector function " + std::string(function));

@@ -48,20 +48,55 @@ Neighbors neighbors(Body& body, std::size_t loop, std::int64_t size, std::int64_
   return {{first * integer(stride), last * integer(stride)}, {1.0 - second, second}};
 }
 
+// The same from a table that a kernel of its own fills: along the last dimension they would be
+// computed anew in every row.
+struct NeighborTable {
+  TensorRef offsets[2];
+  TensorRef second_weights;
+
+  Neighbors load(Body& body, std::size_t loop) const {
+    const std::size_t loops[] = {loop};
+    const auto at = [&](const TensorRef& ref) {
+      return body.load(ref, Body::index_of(ref, loops));
+    };
+    const Value second = at(second_weights);
+    return {{at(offsets[0]), at(offsets[1])}, {1.0 - second, second}};
+  }
+};
+
+template <typename MakeNeighbors>
+NeighborTable make_table(Call& call, std::int64_t wanted, ScalarType dtype,
+                         const MakeNeighbors& make_neighbors) {
+  const NeighborTable table{
+      {call.temporary(ScalarType::Long, {wanted}), call.temporary(ScalarType::Long, {wanted})},
+      call.temporary(dtype, {wanted})};
+  Body& body = call.kernel({wanted});
+  const Neighbors found = make_neighbors(body, 0);
+  body.store(table.offsets[0], found.offsets[0]);
+  body.store(table.offsets[1], found.offsets[1]);
+  body.store(table.second_weights, found.weights[1]);
+  return table;
+}
+
 template <std::size_t rank>
 Refusal linear_upsampling(Call& call) {
   const TensorRef input = call.operand(0);
   const ScalarType dtype = compute_dtype(call.result_dtype());
   if (!c10::isFloatingType(dtype)) return "not of floating point";
   const std::size_t batch = input.sizes.size() - rank;
+  const auto neighbors_of = [&](Body& body, std::size_t i, std::size_t loop) {
+    const std::size_t dimension = batch + i;
+    return neighbors(body, loop, input.sizes[dimension], input.strides[dimension],
+                     call.result_sizes()[dimension], call.flag(2), call.optional_number(3 + i),
+                     dtype);
+  };
+  const NeighborTable table =
+      make_table(call, call.result_sizes().back(), dtype,
+                 [&](Body& body, std::size_t loop) { return neighbors_of(body, rank - 1, loop); });
   Body& body = call.pointwise();
   std::array<Neighbors, rank> found;
-  for (std::size_t i = 0; i < rank; ++i) {
-    const std::size_t dimension = batch + i;
-    found[i] =
-        neighbors(body, dimension, input.sizes[dimension], input.strides[dimension],
-                  call.result_sizes()[dimension], call.flag(2), call.optional_number(3 + i), dtype);
-  }
+  for (std::size_t i = 0; i + 1 < rank; ++i) found[i] = neighbors_of(body, i, batch + i);
+  found[rank - 1] = table.load(body, batch + rank - 1);
   Index plain{input.offset, {}};
   for (std::size_t i = 0; i < batch; ++i) plain.coefficients.push_back(input.strides[i]);
   // The last dimension is interpolated first.
