@@ -1,6 +1,7 @@
 #include "kernels/simplify.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
@@ -121,6 +122,10 @@ class KernelSimplifier {
           values.push_back(instruction.operands[1]);
           continue;
         }
+        if (const auto rounded = value_before_rounding(instruction, kept, next)) {
+          values.push_back(*rounded);
+          continue;
+        }
         if (has_no_result(instruction.op)) {
           if (writes_memory(instruction.op)) {
             forget_loads(outside, instruction.buffer);
@@ -172,20 +177,71 @@ class KernelSimplifier {
   static bool is_same_cast(const Instruction& instruction, const std::vector<Instruction>& kept,
                            ValueId next) {
     if (instruction.op != Op::cast) return false;
+    const Instruction* operand = kept_one(instruction.operands[0], kept, next);
+    return operand != nullptr && operand->dtype == instruction.dtype;
+  }
+
+  // A float that is cast to a half and back, and is one already: what comes out went in.
+  static std::optional<ValueId> value_before_rounding(const Instruction& instruction,
+                                                      const std::vector<Instruction>& kept,
+                                                      ValueId next) {
+    if (instruction.op != Op::cast || instruction.dtype != c10::ScalarType::Float) return {};
+    const Instruction* narrow = kept_one(instruction.operands[0], kept, next);
+    if (narrow == nullptr || narrow->op != Op::cast) return {};
+    const ValueId value = narrow->operands[0];
+    const Instruction* wide = kept_one(value, kept, next);
+    if (wide == nullptr || wide->dtype != c10::ScalarType::Float) return {};
+    constexpr int kDeepest = 6;
+    return is_half(value, narrow->dtype, kept, next, kDeepest) ? std::optional(value)
+                                                               : std::nullopt;
+  }
+
+  // Whether a float is a number of a half's type, by what computed it.
+  static bool is_half(ValueId value, c10::ScalarType dtype, const std::vector<Instruction>& kept,
+                      ValueId next, int depth) {
+    const Instruction* found = kept_one(value, kept, next);
+    if (found == nullptr || depth == 0) return false;
+    const auto is = [&](std::size_t operand) {
+      return is_half(found->operands[operand], dtype, kept, next, depth - 1);
+    };
+    switch (found->op) {
+      case Op::cast: {
+        const Instruction* from = kept_one(found->operands[0], kept, next);
+        return from != nullptr && from->dtype == dtype;
+      }
+      case Op::constant: {
+        const float number = found->constant.to<float>();
+        return dtype == c10::ScalarType::Half
+                   ? static_cast<float>(static_cast<c10::Half>(number)) == number
+                   : static_cast<float>(static_cast<c10::BFloat16>(number)) == number;
+      }
+      case Op::neg:
+      case Op::abs:
+        return is(0);
+      case Op::maximum:
+      case Op::minimum:
+        return is(0) && is(1);
+      case Op::where:
+        return is(1) && is(2);
+      default:
+        return false;
+    }
+  }
+
+  // An instruction of the pass that is being rewritten.
+  static const Instruction* kept_one(ValueId value, const std::vector<Instruction>& kept,
+                                     ValueId next) {
     const ValueId first = next - static_cast<ValueId>(kept.size());
-    const ValueId operand = instruction.operands[0];
-    return operand >= first && operand < next && kept[operand - first].dtype == instruction.dtype;
+    return value >= first && value < next ? &kept[value - first] : nullptr;
   }
 
   // `where` of a condition that always holds.
   static bool is_choice_made(const Instruction& instruction, const std::vector<Instruction>& kept,
                              ValueId next) {
     if (instruction.op != Op::where) return false;
-    const ValueId first = next - static_cast<ValueId>(kept.size());
-    const ValueId condition = instruction.operands[0];
-    if (condition < first || condition >= next) return false;
-    const Instruction& found = kept[condition - first];
-    return found.op == Op::constant && found.constant.isBoolean() && found.constant.toBool();
+    const Instruction* found = kept_one(instruction.operands[0], kept, next);
+    return found != nullptr && found->op == Op::constant && found->constant.isBoolean() &&
+           found->constant.toBool();
   }
 
   void forget_loads(std::unordered_map<std::string, ValueId>& known, BufferId buffer) {

@@ -102,3 +102,53 @@ def test_integers_and_a_constant(name: str, dtype: torch.dtype) -> None:
         inputs = x[1:] if number == -1 else x
         result = assay.aot.compile(run, backend="native")(inputs)
         assert torch.equal(result, run(inputs)), number
+
+
+COMPARISONS = [torch.eq, torch.ne, torch.lt, torch.le, torch.gt, torch.ge]
+
+
+@pytest.mark.parametrize("step", [1, 3, -2])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_indices_and_a_number_of_each_row(is_first: bool, step: int) -> None:
+    """Compared by their distance, which may not fit into 64 bits."""
+
+    def run(numbers: Tensor) -> Tensor:
+        indices = torch.arange(0, 100, abs(step)) * (1 if step > 0 else -1)
+        found = [
+            compare(indices, numbers) if is_first else compare(numbers, indices)
+            for compare in COMPARISONS
+        ]
+        return torch.stack(found).float().cumsum(0)
+
+    ends = [-(2**63), -(2**63) + 5, -(2**31), -1, 0, 1, 7, 30, 99, 2**31, 2**32, 2**63 - 1]
+    numbers = torch.tensor(ends)[:, None]
+    assert torch.equal(assay.aot.compile(run, backend="native")(numbers), run(numbers))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int8, torch.bool])
+@pytest.mark.parametrize("columns", [5, 16, 33, 100])
+def test_edges_of_padding(columns: int, dtype: torch.dtype) -> None:
+    def run(x: Tensor) -> list[Tensor]:
+        padded = torch.nn.functional.pad(x, (3, 2, 1, 0))
+        return [padded, padded.flip(-1), torch.nn.functional.pad(x.flip(-1), (1, 40))]
+
+    x = torch.randn(3, columns).mul(9).to(dtype)
+    for result, expected in zip(assay.aot.compile(run)(x), run(x), strict=True):
+        assert torch.equal(result, expected)
+
+
+HALF_PROGRAMS: list[Callable[[Tensor], Tensor]] = [
+    lambda x: -x.abs().relu() - 1,
+    lambda x: torch.where(x > 0, x, 0.1) + 1,
+    lambda x: torch.maximum(x, -x * 3).neg() * 1.1,
+    lambda x: (x * 3).clamp(-1.5, 2.25) * (x * 5),
+]
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("function", HALF_PROGRAMS)
+def test_halves_are_rounded_where_eager_rounds(
+    function: Callable[[Tensor], Tensor], dtype: torch.dtype
+) -> None:
+    x = torch.randn(1000).to(dtype)
+    assert torch.equal(assay.aot.compile(function, backend="native")(x), function(x))

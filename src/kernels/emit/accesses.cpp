@@ -80,6 +80,36 @@ void KernelEmitter::store_vector(BufferId buffer, const std::string& address, st
 
 std::string KernelEmitter::tile_name(ValueId id) const { return "tile_" + std::to_string(id); }
 
+// The lanes at which conditions hold that go up or down by one from lane to lane, as two arguments:
+// the first one, and the one behind the last.
+std::string KernelEmitter::range_of_lanes(const std::vector<const Condition*>& conditions,
+                                          const Context& context, int copy) {
+  std::string first;
+  std::string last = context.count;
+  const auto combine = [&](std::string& bound, const std::string& other,
+                           std::string_view function) {
+    if (bound.empty()) {
+      bound = other;
+      return;
+    }
+    const std::string sign = function == "larger" ? ">" : "<";
+    if (prelude_.is_new(std::string(function))) {
+      prelude_.add("inline_ long " + std::string(function) + "(long a, long b) { return a " + sign +
+                   " b ? a : b; }\n");
+    }
+    bound = std::string(function) + "(" + bound + ", " + other + ")";
+  };
+  for (const Condition* entry : conditions) {
+    const std::string start = "(" + affine(entry->index, context, copy) + ")";
+    const std::string lower = std::to_string(entry->lower);
+    const std::string upper = std::to_string(entry->upper);
+    const bool goes_up = entry->index.coefficient(static_cast<std::size_t>(context.variable)) > 0;
+    combine(first, goes_up ? lower + " - " + start : start + " - " + upper + " + 1", "larger");
+    combine(last, goes_up ? upper + " - " + start : start + " - " + lower + " + 1", "smaller");
+  }
+  return first + ", " + last;
+}
+
 void KernelEmitter::emit_load(ValueId id, const Context& context) {
   const Instruction& found = instruction(id);
   if (analysis_.values[id].is_tiled) {
@@ -163,14 +193,22 @@ void KernelEmitter::emit_load(ValueId id, const Context& context) {
       line(guard + name + " = " + whole(copy, context.lanes) + ";");
       continue;
     }
-    // Lane by lane at the edges.
+    const std::string rest =
+        is_bool ? stored(found.operands[0], found.dtype, context, copy, context.lanes) : otherwise;
+    const bool is_range =
+        stride == 1 && std::ranges::all_of(varying, [&](const Condition* entry) {
+          return std::abs(entry->index.coefficient(static_cast<std::size_t>(context.variable))) ==
+                 1;
+        });
+    // Lane by lane at the edges, unless these are neighbors.
     const std::string lanewise =
-        vector_function(prelude_, "load_where", element, context.lanes) + "(" +
-        address(id, context, copy) + ", " + std::to_string(stride) + ", " +
-        convert_mask(prelude_, lanes_mask, 4, width, context.lanes) + ", " +
-        (is_bool ? stored(found.operands[0], found.dtype, context, copy, context.lanes)
-                 : otherwise) +
-        ")";
+        is_range
+            ? vector_function(prelude_, "load_range", element, context.lanes) + "(" +
+                  address(id, context, copy) + ", " + range_of_lanes(varying, context, copy) +
+                  ", " + rest + ")"
+            : vector_function(prelude_, "load_where", element, context.lanes) + "(" +
+                  address(id, context, copy) + ", " + std::to_string(stride) + ", " +
+                  convert_mask(prelude_, lanes_mask, 4, width, context.lanes) + ", " + rest + ")";
     line((is_partial ? "" : "else ") + guard + name + " = " + loaded(id, lanewise, context.lanes) +
          ";");
   }

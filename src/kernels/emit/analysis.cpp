@@ -64,12 +64,14 @@ class KernelAnalyzer {
       const Pass& pass = kernel_.passes[static_cast<std::size_t>(value.pass)];
       place(value, pass, check_level[static_cast<std::size_t>(value.pass)]);
       value.is_varying = varies(value, pass);
+      value.compared_index = compared_index(value, pass);
       if (value.is_varying && value.instruction->dtype == c10::ScalarType::Bool) {
         value.mask_width = mask_width(value);
       }
       analysis_.weight += instruction_weight(value.instruction->op);
     }
     find_positions();
+    find_compared_indices();
     choose_lanes(target);
     choose_tiles(has_inner);
     return std::move(analysis_);
@@ -168,7 +170,7 @@ class KernelAnalyzer {
 
   int mask_width(const Entry& value) const {
     const Instruction& instruction = *value.instruction;
-    if (instruction.op == Op::condition) return 4;
+    if (instruction.op == Op::condition || value.compared_index >= 0) return 4;
     if (reads_memory(instruction.op)) return 1;
     int width = 1;
     for (const ValueId operand : instruction.operands) {
@@ -179,6 +181,37 @@ class KernelAnalyzer {
           std::max(width, dtype == c10::ScalarType::Bool ? entry.mask_width : byte_width(dtype));
     }
     return width;
+  }
+
+  int compared_index(const Entry& value, const Pass& pass) const {
+    const Instruction& instruction = *value.instruction;
+    if (!value.is_varying || !is_comparison(instruction.op) || instruction.operands.size() != 2) {
+      return -1;
+    }
+    const auto variable = static_cast<std::size_t>(vector_variable(kernel_, analysis_, pass));
+    for (int k = 0; k < 2; ++k) {
+      const Entry& index = analysis_.values[instruction.operands[static_cast<std::size_t>(k)]];
+      const Entry& other = analysis_.values[instruction.operands[static_cast<std::size_t>(1 - k)]];
+      constexpr std::int64_t kLongestStep = 1 << 24;  // times 64 lanes it fits into 32 bits
+      if (index.instruction->op == Op::index && index.is_varying && !other.is_varying &&
+          std::abs(index.instruction->index.coefficient(variable)) < kLongestStep) {
+        return k;
+      }
+    }
+    return -1;
+  }
+
+  void find_compared_indices() {
+    for (auto& value : analysis_.values) {
+      value.is_only_compared = value.instruction->op == Op::index && value.is_varying;
+    }
+    for (const auto& value : analysis_.values) {
+      for (std::size_t k = 0; k < value.instruction->operands.size(); ++k) {
+        const ValueId operand = value.instruction->operands[k];
+        if (operand == kNoValue || value.compared_index == static_cast<int>(k)) continue;
+        analysis_.values[operand].is_only_compared = false;
+      }
+    }
   }
 
   // Whether the values of an index grow from one point of the pass to the next, and are short.
@@ -251,7 +284,7 @@ class KernelAnalyzer {
                               analysis_.values[value.instruction->operands[1]].is_position;
         widest = std::max(widest, is_short ? 4 : byte_width(value.instruction->dtype));
       }
-      if (op == Op::check || !value.is_varying) continue;
+      if (op == Op::check || !value.is_varying || value.is_only_compared) continue;
       const bool is_bool = value.instruction->dtype == c10::ScalarType::Bool;
       const bool is_arg = op == Op::reduce_argmax || op == Op::reduce_argmin;
       const bool is_short =

@@ -31,6 +31,10 @@ struct KernelAnalysis {
     /// grows from point to point.
     bool is_position = false;
     bool is_tiled = false;  ///< Of a load: it reads from a transposed tile.
+    /// Of a comparison of an index with a number that is the same in all lanes: which operand is
+    /// the index, else -1. The lanes are compared by their distance from the first one, in 32 bits.
+    int compared_index = -1;
+    bool is_only_compared = false;  ///< Of an index: in this way, so that nobody needs its value.
   };
 
   Mode mode = Mode::scalar;

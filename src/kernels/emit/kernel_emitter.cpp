@@ -194,6 +194,9 @@ void KernelEmitter::emit_instruction(ValueId id, const Context& context) {
   switch (found.op) {
     case Op::constant:  // written where it is used
       return;
+    case Op::index:
+      if (analysis_.values[id].is_only_compared) return;
+      break;
     case Op::load:
       return emit_load(id, context);
     case Op::load_indirect:
@@ -266,6 +269,14 @@ std::string KernelEmitter::expression(ValueId id, const Context& context, int co
     }
     case Op::cast:
       return cast(id, context, copy, lanes);
+    case Op::eq:
+    case Op::ne:
+    case Op::lt:
+    case Op::le:
+    case Op::gt:
+    case Op::ge:
+      if (analysis_.values[id].compared_index >= 0) return index_comparison(id, context, copy);
+      break;
     case Op::bitcast:
       return reinterpret(prelude_, operand(found.operands[0], context, copy, lanes, 1),
                          element_name(found.dtype), lanes);
@@ -291,6 +302,28 @@ std::string KernelEmitter::expression(ValueId id, const Context& context, int co
   const std::span<const std::string> list(operands.data(), operands.size());
   if (is_logic) return logic(found.op, lanes, list);
   return arithmetic(prelude_, found.op, element, lanes, list);
+}
+
+std::string KernelEmitter::index_comparison(ValueId id, const Context& context, int copy) {
+  if (prelude_.is_new("distance_i32")) {
+    prelude_.add(
+        "inline_ i32 distance_i32(i64 from, i64 to) {\n"
+        "  i64 x;\n"
+        "  if (__builtin_sub_overflow(to, from, &x)) x = to;\n"
+        "  return x < -0x7fffffff ? -0x7fffffff : x > 0x7fffffff ? 0x7fffffff : (i32)x;\n"
+        "}\n");
+  }
+  const Instruction& found = instruction(id);
+  const bool is_first = analysis_.values[id].compared_index == 0;
+  const Index& index = instruction(found.operands[is_first ? 0 : 1]).index;
+  const std::string steps =
+      std::to_string(index.coefficient(static_cast<std::size_t>(context.variable))) + " * " +
+      iota(prelude_, "i32", context.lanes);
+  const std::string distance = "distance_i32(" + affine(index, context, copy) + ", " +
+                               scalar(found.operands[is_first ? 1 : 0]) + ")";
+  const std::string operands[] = {steps, splat(prelude_, "i32", context.lanes, distance)};
+  const std::string swapped[] = {operands[1], operands[0]};
+  return arithmetic(prelude_, found.op, "i32", context.lanes, is_first ? operands : swapped);
 }
 
 std::string KernelEmitter::cast(ValueId id, const Context& context, int copy, int lanes) {

@@ -70,11 +70,14 @@ class KernelEmitter {
   void emit_instruction(ValueId id, const Context& context);
   bool emit_side_by_side(ValueId id, const Context& context);
   std::string expression(ValueId id, const Context& context, int copy, int lanes);
+  std::string index_comparison(ValueId id, const Context& context, int copy);
   std::string cast(ValueId id, const Context& context, int copy, int lanes);
   void emit_check(ValueId id, const Context& context);
 
   // accesses.cpp
   void emit_load(ValueId id, const Context& context);
+  std::string range_of_lanes(const std::vector<const Condition*>& conditions,
+                             const Context& context, int copy);
   void emit_load_indirect(ValueId id, const Context& context);
   std::pair<std::string, ValueId> split_offset(ValueId offset) const;
   void emit_store(ValueId id, const Context& context);

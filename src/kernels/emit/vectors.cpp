@@ -69,6 +69,17 @@ constexpr auto kVectorFunctions = std::to_array<VectorFunction>({
      "  }\n"
      "  return otherwise;\n"
      "}\n"},
+    // The same where these lanes are neighbors, from `first` up to `last`, and so are their
+    // elements.
+    {"load_range",
+     "inline_ $V load_range_$V(const $e* p, long first, long last, $V otherwise) {\n"
+     "  first = first < 0 ? 0 : first;\n"
+     "  last = last > $n ? $n : last;\n"
+     "$masked_range"
+     "  for (long k = first; k < last; ++k) otherwise[k] = p[k];\n"
+     "  return otherwise;\n"
+     "$masked_end"
+     "}\n"},
     // Each lane at its own offset.
     {"lookup",
      "inline_ $V lookup_$V(const $e* p, $O at) {\n"
@@ -138,6 +149,7 @@ std::string transposition(const std::string& vector, int lanes) {
 // Instructions that touch only the lanes of a mask, where the CPU and the compiler have them.
 struct MaskedAccess {
   std::string load;
+  std::string range;
   std::string store;
   std::string end;
 };
@@ -160,6 +172,11 @@ MaskedAccess masked_access(Prelude& prelude, std::string_view element, int lanes
       {"mask", "(1ul << count) - 1"}};
   return {fill_in("$test  return __builtin_bit_cast($V, __builtin_ia32_load$name_mask("
                   "(const $P*)p, $W{}, $mask));\n#else\n",
+                  names),
+          fill_in("$test  if (first >= last) return otherwise;\n"
+                  "  return __builtin_bit_cast($V, __builtin_ia32_load$name_mask((const $P*)p, "
+                  "__builtin_bit_cast($W, otherwise), (~0ul >> (64 - last)) & (~0ul << first)));\n"
+                  "#else\n",
                   names),
           fill_in("$test  __builtin_ia32_store$name_mask(($P*)p, __builtin_bit_cast($W, v), "
                   "$mask);\n#else\n",
@@ -362,6 +379,7 @@ std::string vector_function(Prelude& prelude, std::string_view function, std::st
                    {"O", has_offsets ? prelude.type("i64", lanes) : ""},
                    {"iota", iota(prelude, integer, lanes)},
                    {"masked_load", masked.load},
+                   {"masked_range", masked.range},
                    {"masked_store", masked.store},
                    {"masked_end", masked.end},
                    {"evens", every_second(lanes)},
