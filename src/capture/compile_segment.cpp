@@ -7,6 +7,8 @@
 #include "aten/input_copies.h"
 #include "aten/rng_state.h"
 #include "capture/object_graph.h"
+#include "capture/piecewise_graph.h"
+#include "observe/observe.h"
 #include "repro/config.h"
 #include "repro/debug.h"
 
@@ -25,6 +27,23 @@ void try_compiled(const Segment& segment, const std::vector<c10::IValue>& exampl
   segment.compiled->call({arguments.data(), arguments.size()}, outputs);
 }
 
+// For a piece of a graph: what cannot be differentiated ahead of time runs as it is.
+Compiler piece_compiler(std::shared_ptr<const Backend> backend) {
+  return [backend = std::move(backend)](const CompileRequest& request) {
+    try {
+      return repro::compile_with_debug(*backend, request);
+    } catch (const TraceError& error) {
+      observe::log(observe::Component::dynamo, observe::Level::warning, [&] {
+        return "a part of a graph runs with backend eager, not " + backend->name + ": " +
+               error.detail().message;
+      });
+      CompileRequest as_it_is = request;
+      as_it_is.options.clear();
+      return repro::compile_with_debug(*find_backend("eager"), std::move(as_it_is));
+    }
+  };
+}
+
 }  // namespace
 
 CompiledSegment compile_graph(const Segment& segment, const CaptureSettings& settings,
@@ -38,8 +57,11 @@ CompiledSegment compile_graph(const Segment& segment, const CaptureSettings& set
   try {
     return {repro::compile_with_debug(*settings.backend, request), ""};
   } catch (const TraceError& error) {
-    // The program is fine, but cannot be differentiated ahead of time: its captured graph runs as
-    // it is.
+    // The program is fine, but cannot be differentiated ahead of time: what can be is compiled in
+    // pieces, or the captured graph runs as it is.
+    if (auto pieces = make_piecewise(request, piece_compiler(settings.backend))) {
+      return {std::move(pieces), ""};
+    }
     request.options.clear();
     return {repro::compile_with_debug(*find_backend("eager"), std::move(request)),
             error.detail().message};

@@ -1,0 +1,118 @@
+"""Graphs with a gradient that is written in Python: what lies around it is compiled.
+
+PYTEST_DONT_REWRITE: the programs' assertions are to be plain ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import assay
+from capture.harness import call, data, program
+
+
+class Rounded(torch.autograd.Function):
+    """Straight through: as quantized models are trained."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, steps: float) -> torch.Tensor:
+        ctx.save_for_backward(x)
+        return torch.round(x * steps) / steps
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> Any:
+        (x,) = ctx.saved_tensors
+        return gradient * (x.abs() < 1), None
+
+
+class Halves(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> Any:
+        return x[:1] * 2, x[1:] * 3
+
+    @staticmethod
+    def backward(ctx: Any, first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
+        return torch.cat([first * 20, second * 30])
+
+
+BACKENDS = ("aot_eager", "native")
+
+
+@program(*[call(data(4, 3, grad=True)) for _ in range(4)], backends=BACKENDS, tolerance=True)
+def test_between_operators(x):
+    y = Rounded.apply(x.sin() * 2, 4.0)
+    return Rounded.apply(y.cos() + x, 8.0).tanh()
+
+
+@program(*[call(data(4, 3, grad=True)) for _ in range(4)], backends=BACKENDS, tolerance=True)
+def test_several_results(x):
+    first, second = Halves.apply(x.exp())
+    return first.sin(), second.cos() + first, x.sin()
+
+
+@program(*[call(data(4, 3, grad=True)) for _ in range(4)], backends=BACKENDS, tolerance=True)
+def test_views_and_writes_on_both_sides(x):
+    y = x * 2
+    view = y.view(-1)
+    z = Rounded.apply(y + 1, 4.0)
+    view.mul_(3)
+    return y + z, view
+
+
+@program(*[call(data(4, 3, grad=True)) for _ in range(4)], backends=BACKENDS, tolerance=True)
+def test_without_gradients_before(x):
+    with torch.no_grad():
+        scale = x.abs().mean()
+    y = Rounded.apply(x / scale, 4.0)
+    with torch.no_grad():
+        error = (y - x).norm()
+    return y * scale, error
+
+
+@program(*[call(data(4, 3, grad=True)) for _ in range(3)], backends=BACKENDS, tolerance=True)
+def test_random_numbers_on_both_sides(x):
+    y = torch.nn.functional.dropout(x, 0.5)
+    return torch.rand_like(Rounded.apply(y, 4.0)) + y
+
+
+@program(*[call(data(n, 3, grad=True)) for n in (4, 2, 5, 5, 4)], backends=BACKENDS, tolerance=True)
+def test_other_sizes(x):
+    return Rounded.apply(x.sin() * x.shape[0], 4.0).cos()
+
+
+def model(x: torch.Tensor) -> torch.Tensor:
+    return Rounded.apply(torch.nn.functional.gelu(x.sin()) * 2, 4.0).exp().sum()
+
+
+def test_kernels_are_made(capfd: pytest.CaptureFixture[str]) -> None:
+    assay.reset()
+    compiled = assay.compile(model, backend="native")
+    assay.set_logs("schedule")
+    try:
+        for _ in range(2):
+            compiled(torch.randn(8, 8, requires_grad=True)).backward()
+    finally:
+        assay.set_logs("")
+    text = capfd.readouterr().err
+    assert text.count("kernel fused") >= 3
+    assert "runs with backend eager" not in text
+
+
+def under_no_grad(x: torch.Tensor) -> torch.Tensor:
+    y = x.sin()
+    with torch.no_grad():
+        z = Rounded.apply(y, 4.0)
+    return Rounded.apply(y, 2.0) + z.cos()
+
+
+def test_a_call_in_another_mode_keeps_the_graph_whole() -> None:
+    assay.reset()
+    compiled = assay.compile(under_no_grad, backend="aot_eager")
+    for _ in range(3):
+        x = torch.randn(3, requires_grad=True)
+        y = x.detach().clone().requires_grad_()
+        compiled(x).sum().backward()
+        under_no_grad(y).sum().backward()
+        assert torch.equal(x.grad, y.grad)
