@@ -68,3 +68,29 @@ def test_one_kernel_for_several_threads(threads: int, tmp_path: Path) -> None:
         compilations(shift, [torch.randn(size) for size in (100_000, 100_003, 250_001)], tmp_path)
     finally:
         torch.set_num_threads(before)
+
+
+CONSTANTS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "abs": lambda x: x.int().abs() + x.to(torch.int8).abs(),
+    "sign": lambda x: x.int().sign() + x.signbit(),
+    "copysign": lambda x: torch.copysign(x + 1, -x),
+    "bools": lambda x: (x > 0) & ~(x[:, :1] == 0),
+    "positions": lambda x: x.argmax(-1) + torch.arange(x.size(0)),
+    "maxima": lambda x: x.max(0)[1],
+    "padded": lambda x: torch.nn.functional.pad(x > 0, (3, 2)),
+    "triangle": lambda x: x.tril() + (torch.arange(x.size(1)) < 7),
+}
+
+
+@pytest.mark.parametrize("name", CONSTANTS)
+def test_constants_are_no_sizes(
+    name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """What is the same for all sizes stays in the text: a vector takes no variable."""
+    compiled = assay.compile(CONSTANTS[name], backend="native", dynamic=False)
+    with assay.config.patch(kernel_sizes="passed", cache_dir=str(tmp_path)):
+        for rows in (5, 9):
+            x = torch.randn(rows, 37)
+            for _ in range(2):
+                assert torch.equal(compiled(x), CONSTANTS[name](x))
+    assert "does not compile" not in capfd.readouterr().err

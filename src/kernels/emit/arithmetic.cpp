@@ -386,17 +386,17 @@ std::string arithmetic(Prelude& prelude, Op op, std::string_view element, int la
       return narrowed(element, lanes, "~" + a);
     case Op::abs:
       if (element[0] == 'u') return a;
-      if (!is_floating) return narrowed(element, lanes, a + " < 0 ? -" + a + " : " + a);
+      if (!is_floating)
+        return narrowed(element, lanes, a + " < " + constant(0) + " ? -" + a + " : " + a);
       return reinterpret(prelude,
                          reinterpret(prelude, a, integer, lanes) +
                              (element == "f32" ? " & 0x7fffffff" : " & 0x7fffffffffffffffL"),
                          element, lanes);
     case Op::sign:
       return narrowed(element, lanes,
-                      a + " > " + number(0, element) + " ? " + constant(1) + " : (" + a + " < " +
-                          number(0, element) + " ? " +
-                          (element[0] == 'u' ? constant(0) : constant(-1)) + " : " + constant(0) +
-                          ")");
+                      a + " > " + constant(0) + " ? " + constant(1) + " : (" + a + " < " +
+                          constant(0) + " ? " + (element[0] == 'u' ? constant(0) : constant(-1)) +
+                          " : " + constant(0) + ")");
     case Op::reciprocal:
       return number(1, element) + " / " + a;
     case Op::sqrt:
@@ -425,7 +425,8 @@ std::string arithmetic(Prelude& prelude, Op op, std::string_view element, int la
       if (!is_floating) return a + " == " + a;
       return a + " - " + a + " == " + number(0, element);
     case Op::signbit:
-      return (is_floating ? reinterpret(prelude, a, integer, lanes) : a) + " < 0";
+      return (is_floating ? reinterpret(prelude, a, integer, lanes) : a) + " < " +
+             prelude.type(integer, lanes) + "{}";
     case Op::logical_not:
       return a + " == " + number(0, element);
     case Op::div_floor:
@@ -450,8 +451,7 @@ std::string arithmetic(Prelude& prelude, Op op, std::string_view element, int la
       return better + " ? " + a + " : " + b;
     }
     case Op::copysign: {
-      const std::string sign =
-          element == "f32" ? "(-2147483647 - 1)" : "(-9223372036854775807L - 1)";
+      const std::string sign = element == "f32" ? "(i32)0x80000000" : "(i64)0x8000000000000000";
       return reinterpret(prelude,
                          "(" + reinterpret(prelude, a, integer, lanes) + " & ~" + sign + ") | (" +
                              reinterpret(prelude, operands[1], integer, lanes) + " & " + sign + ")",

@@ -125,8 +125,9 @@ std::string KernelEmitter::within(const Condition& entry, const Context& context
   auto distance = [&](std::int64_t bound) {
     return (is_short ? "clamp_i32(" : "(") + std::to_string(bound) + " - (" + start + "))";
   };
-  const std::string steps =
-      "(" + std::to_string(stride) + " * " + iota(prelude_, element, lanes) + ")";
+  // A number that a kernel for other sizes may take as an argument is not a vector's element.
+  const std::string steps = "(" + splat(prelude_, element, lanes, std::to_string(stride)) + " * " +
+                            iota(prelude_, element, lanes) + ")";
   const std::string text = "((" + steps + " >= " + distance(entry.lower) + ") & (" + steps + " < " +
                            distance(entry.upper) + "))";
   return is_short ? text : convert_mask(prelude_, text, 8, 4, lanes);
@@ -250,7 +251,8 @@ std::string KernelEmitter::expression(ValueId id, const Context& context, int co
       const auto stride = found.index.coefficient(static_cast<std::size_t>(context.variable));
       if (analysis_.values[id].is_position) {
         return splat(prelude_, "i32", lanes, "(i32)(" + start + ")") + " + " +
-               std::to_string(stride) + " * " + iota(prelude_, "i32", lanes);
+               splat(prelude_, "i32", lanes, std::to_string(stride)) + " * " +
+               iota(prelude_, "i32", lanes);
       }
       return splat(prelude_, "i64", lanes, start) + " + " + std::to_string(stride) + "L * " +
              iota(prelude_, "i64", lanes);
@@ -316,9 +318,10 @@ std::string KernelEmitter::index_comparison(ValueId id, const Context& context, 
   const Instruction& found = instruction(id);
   const bool is_first = analysis_.values[id].compared_index == 0;
   const Index& index = instruction(found.operands[is_first ? 0 : 1]).index;
+  const std::string step =
+      std::to_string(index.coefficient(static_cast<std::size_t>(context.variable)));
   const std::string steps =
-      std::to_string(index.coefficient(static_cast<std::size_t>(context.variable))) + " * " +
-      iota(prelude_, "i32", context.lanes);
+      splat(prelude_, "i32", context.lanes, step) + " * " + iota(prelude_, "i32", context.lanes);
   const std::string distance = "distance_i32(" + affine(index, context, copy) + ", " +
                                scalar(found.operands[is_first ? 1 : 0]) + ")";
   const std::string operands[] = {steps, splat(prelude_, "i32", context.lanes, distance)};

@@ -86,7 +86,9 @@ void KernelEmitter::declare_accumulators(ValueId id, const std::string& prefix,
       for (std::size_t k = outer; k < index.coefficients.size(); ++k) index.coefficients[k] = 0;
       if (static_cast<std::size_t>(context.variable) >= outer) index.offset += step * copy * lanes;
       first = splat(prelude_, "i32", lanes, "(i32)(" + affine(index, context, copy) + ")");
-      if (step != 0) first += " + " + std::to_string(step) + " * " + iota(prelude_, "i32", lanes);
+      if (step != 0)
+        first += " + " + splat(prelude_, "i32", lanes, std::to_string(step)) + " * " +
+                 iota(prelude_, "i32", lanes);
     }
     line(prelude_.type(positions, lanes) + " position_" + suffix + " = " + first + ";");
   }

@@ -31,6 +31,13 @@ std::size_t end_of_word(std::string_view text, std::size_t at) {
 
 bool is_float(const std::string& number) { return number.back() == 'f'; }
 
+// Behind these stand alignments, and tests of bools: `x != 0` may compare a vector, which a
+// variable of 64 bits would not fit.
+bool is_before_constant(std::string_view text) {
+  return text.ends_with("aligned(") || text.ends_with("!= ") || text.ends_with("== ") ||
+         text.ends_with("& ");
+}
+
 // A whole number or a float, in a form that this file can read again.
 bool is_parameter(std::string_view word) {
   if (word.starts_with("0x")) return false;
@@ -56,16 +63,20 @@ std::int64_t value_of(const std::string& number) {
 KernelOutline outline_of(std::string_view text) {
   KernelOutline result;
   int brackets = 0;
+  bool is_initializer = false;  // i32x4{0, 1, 2, 3}
   for (std::size_t at = 0; at < text.size();) {
     if (!is_word(text[at])) {
       brackets += text[at] == '[' ? 1 : text[at] == ']' ? -1 : 0;
+      if (text[at] == '{')
+        is_initializer = !result.outline.empty() && is_word(result.outline.back());
+      if (text[at] == '}') is_initializer = false;
       result.outline += text[at++];
       continue;
     }
     const std::size_t end = end_of_word(text, at);
     const std::string_view word = text.substr(at, end - at);
-    const bool is_alignment = result.outline.ends_with("aligned(");
-    if (is_digit(word[0]) && brackets == 0 && !is_alignment && is_parameter(word)) {
+    if (is_digit(word[0]) && brackets == 0 && !is_initializer &&
+        !is_before_constant(result.outline) && is_parameter(word)) {
       result.numbers.emplace_back(word);
       result.positions.push_back(result.outline.size());
       // A float and a whole number are not the same kernel.
