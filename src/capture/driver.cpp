@@ -304,6 +304,9 @@ PyObject* evaluate(PyThreadState* thread, _PyInterpreterFrame* frame, int throwi
   if (capture.cache == nullptr || recorder.is_suspended() || !can_run(thread, frame)) {
     return evaluate_natively(thread, frame, throwing);
   }
+  if (recorder.is_recording() && recorder.runs_natively(*frame)) {
+    return evaluate_natively(thread, frame, throwing);
+  }
   const bool is_generator =
       frame->owner == FRAME_OWNED_BY_GENERATOR || (frame->f_code->co_flags & CO_GENERATOR) != 0;
   const bool takes_segments = !is_generator && !is_library_code(frame->f_code);
@@ -357,6 +360,15 @@ bool request_break(const char* reason) {
   Recorder& recorder = this_thread().recorder;
   if (!recorder.is_recording()) return true;
   return recorder.stop(*current_activation(), reason);
+}
+
+PyObject* raise_unsupported_again(PyObject* result) {
+  const Ref unsupported = std::exchange(this_thread().unsupported, Ref());
+  if (!unsupported) return result;
+  const Ref raised = take_raised();
+  Py_CLEAR(result);
+  set_raised(unsupported);
+  return nullptr;
 }
 
 void Recorder::entered(Activation& a) {

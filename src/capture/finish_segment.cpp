@@ -133,6 +133,8 @@ bool ThreadCapture::finished(Activation& root, int start, std::unique_ptr<Segmen
   if (is_break && into->settings.fullgraph) {
     if (is_kept) into->records.push_back(record);
     raise_unsupported(reason, config::get<"verbose">() ? whole_stack(root) : stack);
+    unsupported = take_raised();
+    set_raised(unsupported);
     keep_frame(taken_of(root.frame), into->settings);
     return false;
   }

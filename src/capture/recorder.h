@@ -38,7 +38,8 @@ struct Call {
   }
 };
 
-enum class SizeUse;  // models.h
+enum class SizeUse;     // models.h
+struct PythonArgument;  // python_calls.h
 
 /// What the recorder asks of its surroundings when a segment ends.
 class SegmentSink {
@@ -50,6 +51,8 @@ class SegmentSink {
                         std::vector<c10::IValue> example_inputs) = 0;
   /// Whether a break is an error, so that graphs hold what backends cannot compile ahead of time.
   virtual bool allows_no_break() const = 0;
+  /// Whether the backend makes forward and backward graphs of what it gets.
+  virtual bool compiles_ahead_of_time() const = 0;
 };
 
 class Recorder final : public Operations {
@@ -200,11 +203,25 @@ class Recorder final : public Operations {
   PyObject* call_question(Activation& a, const Call& call);
   /// As type.__call__ does: makes an object, and initializes it.
   PyObject* instantiate(Activation& a, const Call& call);
-  /// Makes a call of C code whose result only depends on its arguments, and adds it to the graph as
-  /// one call, made as CPython does in every run. The Python functions that it calls back are
-  /// followed, to see that they do nothing else; `context` is the type of an object that the C code
-  /// makes for them.
-  PyObject* call_as_one(Activation& a, const Call& call, PyTypeObject* context);
+  /// What of a call that becomes one of the graph is followed, to see that it does nothing but
+  /// compute.
+  enum class Followed : std::uint8_t {
+    all,                 ///< Of C code: what it calls back.
+    what_it_calls_back,  ///< Of a function of torch: the program's functions, and modules.
+  };
+  /// Makes a call whose result only depends on its arguments, and adds it to the graph as one call,
+  /// made as CPython does in every run. `context` is the type of an object that C code makes for
+  /// what it calls back.
+  PyObject* call_as_one(Activation& a, const Call& call, PyTypeObject* context,
+                        Followed followed = Followed::all);
+  /// Makes a call of a function of torch, whose own code is not followed: what it calls back is,
+  /// and becomes part of the graph. It must only call back, and pass on what that returns.
+  PyObject* call_around(Activation& a, const Call& call);
+  /// Whether a graph that cannot be compiled ahead of time is worse than none.
+  bool prefers_breaks() const { return sink_.compiles_ahead_of_time() && !sink_.allows_no_break(); }
+  /// A frame that CPython enters while such a call is made is torch's own: it is not followed, but
+  /// what it calls back is.
+  bool runs_natively(const _PyInterpreterFrame& frame);
   /// The size of a tensor is not known when the graph is made.
   bool has_open_size(PyObject* object);
   // Sizes that may be others in later calls (record_sizes.cpp).
@@ -359,6 +376,20 @@ class Recorder final : public Operations {
   bool bind_results(PyObject* result, graph::Node& node);
   std::vector<PyObject*> untracked_tensors(PyObject* result);
   void take_back(std::size_t first_node);
+  /// The tensors that a call which becomes one of the graph needs.
+  struct CallTensors {
+    graph::List nodes;
+    bool vary = false;
+  };
+  /// How each run makes an argument of such a call; false if it cannot.
+  bool describe_argument(PyObject* object, PythonArgument& made, CallTensors& tensors,
+                         int depth = 0);
+  bool describe_arguments(PyObject* container, PythonArgument& made, CallTensors& tensors,
+                          int depth);
+  bool describe_function(PyObject* object, PythonArgument& made, CallTensors& tensors, int depth);
+  /// A function of the program is called by code that is not followed: what that has made for it
+  /// is known from now on.
+  void called_back(Activation& inlined);
   graph::StackTrace user_stack() const;
   PyObject* tensor_attribute(Activation& a, PyObject* tensor, PyObject* name);
   PyObject* instance_attribute(Activation& a, PyObject* object, PyObject* name);
@@ -441,9 +472,13 @@ class Recorder final : public Operations {
   std::vector<Saved> saved_;
   std::vector<Member> known_members_;
   std::vector<PyTypeObject*> creating_;  // types whose instances are being made
-  int calls_as_one_ = 0;                 // C code that calls back is running
-  bool saw_open_size_ = false;           // among the arguments of a call
-  bool saw_varying_size_ = false;        // likewise
+  int calls_as_one_ = 0;                 // code that calls back is running
+  int calls_around_ = 0;                 // likewise
+  std::uint64_t one_call_start_ = 0;     // what was tracked before the innermost of these
+  bool one_call_changes_older_ = false;  // what it calls back has changed some of that
+  const PyCodeObject* entering_natively_ = nullptr;
+  bool saw_open_size_ = false;     // among the arguments of a call
+  bool saw_varying_size_ = false;  // likewise
   OpenSources open_;
   bool is_open_by_default_ = false;  // sizes of tensors that are not a module's
   bool follows_sizes_ = false;

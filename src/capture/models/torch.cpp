@@ -178,6 +178,7 @@ ModelTable torch_models() {
       {"torch._C._autograd._saved_tensors_hooks_is_enabled", question},
       {"torch._C._autograd._saved_tensors_hooks_get_disabled_error_message", question},
       {"torch._C._ImperativeEngine.is_checkpoint_valid", question},
+      {"assay._route_config.RoutedConfig.__getattr__", question},
       {"torch.get_num_threads", question},
       {"torch.get_num_interop_threads", question},
       {"torch.is_anomaly_enabled", question},

@@ -1,0 +1,103 @@
+// Functions of torch that take functions of the program: transforms (torch.func), control flow, and
+// checkpoints.
+#include <string>
+#include <vector>
+
+#include "capture/models/table.h"
+
+namespace assay::capture {
+
+namespace {
+
+// One call in the graph. torch's own code runs as it is; what it calls back, with tensors that it
+// may have wrapped, is followed. Such a graph cannot be compiled ahead of time: where it may end,
+// what stands around the call is compiled without it.
+PyObject* as_one(Recorder& recorder, Activation& a, const Call& call) {
+  if (recorder.prefers_breaks()) {
+    return recorder.call_plainly(a, call, "a function of torch that calls back, ahead of time");
+  }
+  return recorder.call_as_one(a, call, nullptr, Recorder::Followed::what_it_calls_back);
+}
+
+// In eager, these are compiled by stock's compiler each time: what they compute is done by a
+// function of ours.
+template <const char* name>
+PyObject* control_flow(Recorder& recorder, Activation& a, const Call& call) {
+  static PyObject* const function = [&]() -> PyObject* {
+    const SuspendScope not_followed(recorder);
+    const Ref module = Ref::steal(import_module("assay._higher_order"));
+    return module ? PyObject_GetAttrString(module.get(), name) : nullptr;
+  }();
+  if (function == nullptr) return nullptr;
+  recorder.is_constant(function);
+  return as_one(recorder, a, {function, call.args, call.count, call.names});
+}
+
+constexpr char kWhileLoop[] = "while_loop";
+constexpr char kMap[] = "map";
+constexpr char kScan[] = "scan";
+constexpr char kCond[] = "cond";
+
+// torch.cond: of a number or a truth, the function that it chooses.
+PyObject* cond(Recorder& recorder, Activation& a, const Call& call) {
+  const bool is_known = call.positional() >= 3 && is_scalar(call.args[0]);
+  if (!is_known) return control_flow<kCond>(recorder, a, call);
+  const int truth = PyObject_IsTrue(call.args[0]);
+  if (truth < 0) return nullptr;
+  PyObject* const chosen = call.args[truth == 1 ? 1 : 2];
+  if (call.count == 3) return recorder.call_object(a, {chosen, call.args + 3, 0, nullptr});
+  const Ref operands = items_of(recorder, a, call.args[3]);
+  if (!operands) return nullptr;
+  if (!recorder.is_recording())
+    return PyObject_Vectorcall(call.callable, call.args, call.positional(), call.names);
+  std::vector<PyObject*> items = {nullptr};
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(operands.get()); ++i) {
+    items.push_back(PyList_GET_ITEM(operands.get(), i));
+  }
+  return recorder.call_object(a, {chosen, items.data() + 1, items.size() - 1, nullptr});
+}
+
+// The function's calls become the graph's. What autograd saves for backward, and computes again, is
+// up to who compiles the graph.
+PyObject* checkpoint(Recorder& recorder, Activation& a, const Call& call) {
+  bool is_plain = false;
+  for (std::size_t i = call.positional(); i < call.count; ++i) {
+    const std::string name =
+        to_string(PyTuple_GET_ITEM(call.names, static_cast<Py_ssize_t>(i - call.positional())));
+    if (name == "use_reentrant") is_plain = call.args[i] == Py_False;
+    if (name == "context_fn" || name == "debug") {
+      return recorder.call_plainly(a, call, "a checkpoint with a context or debugging");
+    }
+  }
+  if (!is_plain || call.positional() == 0) {
+    return recorder.call_plainly(a, call, "a reentrant checkpoint");
+  }
+  if (find_graph_function(call.args[0]) != nullptr) {
+    return recorder.call_plainly(a, call, "a checkpoint of a single operator");
+  }
+  // Without torch._disable_dynamo.
+  static PyObject* const function = PyObject_GetAttrString(call.callable, "__wrapped__");
+  if (function == nullptr) return nullptr;
+  return recorder.call_around(a, {function, call.args, call.count, call.names});
+}
+
+}  // namespace
+
+ModelTable transform_models() {
+  return {
+      {"torch._functorch.vmap.vmap_impl", as_one},
+      {"torch._functorch.eager_transforms.grad_impl", as_one},
+      {"torch._functorch.eager_transforms.grad_and_value_impl", as_one},
+      {"torch._functorch.eager_transforms.jvp", as_one},
+      {"torch._functorch.eager_transforms.jacrev.<locals>.wrapper_fn", as_one},
+      {"torch._functorch.eager_transforms.jacfwd.<locals>.wrapper_fn", as_one},
+      {"torch._functorch.eager_transforms.functionalize.<locals>.wrapped", as_one},
+      {"torch.cond", cond},
+      {"torch.while_loop", control_flow<kWhileLoop>},
+      {"torch._higher_order_ops.map", control_flow<kMap>},
+      {"torch._higher_order_ops.scan", control_flow<kScan>},
+      {"torch.utils.checkpoint.checkpoint", checkpoint},
+  };
+}
+
+}  // namespace assay::capture
