@@ -12,7 +12,15 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
-__all__ = ["cond", "map", "scan", "while_loop"]
+__all__ = [
+    "cond",
+    "map",
+    "map_operator",
+    "scan",
+    "scan_operator",
+    "while_loop",
+    "while_loop_operator",
+]
 
 
 def cond(
@@ -22,6 +30,10 @@ def cond(
     operands: Sequence[Any] = (),
 ) -> Any:
     """``torch.cond``."""
+    if isinstance(pred, torch.Tensor) and pred.numel() != 1:
+        raise RuntimeError(f"Expected pred to be bool or single-element tensor, but got {pred}.")
+    if not callable(true_fn) or not callable(false_fn):
+        raise RuntimeError("Expect both branches to be callable.")
     return true_fn(*operands) if pred else false_fn(*operands)
 
 
@@ -66,6 +78,44 @@ def scan(
         results.reverse()
     carry = tree_map(lambda leaf: leaf.clone() if isinstance(leaf, torch.Tensor) else leaf, carry)
     return carry, _stack(results, 0)
+
+
+def while_loop_operator(
+    cond_fn: Callable[..., Any],
+    body_fn: Callable[..., Any],
+    carried_inputs: Sequence[Any],
+    additional_inputs: Sequence[Any],
+) -> Any:
+    """``torch.ops.higher_order.while_loop``."""
+    return while_loop(
+        lambda *carried: cond_fn(*carried, *additional_inputs),
+        lambda *carried: body_fn(*carried, *additional_inputs),
+        carried_inputs,
+    )
+
+
+def map_operator(f: Callable[..., Any], xs: Sequence[Any], args: Sequence[Any]) -> Any:
+    """``torch.ops.higher_order.map_impl``."""
+    results = [f(*items, *args) for items in zip(*xs, strict=True)]
+    return tuple(torch.stack(items) for items in zip(*results, strict=True))
+
+
+def scan_operator(
+    combine_fn: Callable[..., Any],
+    init: Sequence[Any],
+    xs: Sequence[Any],
+    additional_inputs: Sequence[Any],
+) -> Any:
+    """``torch.ops.higher_order.scan``."""
+    carry, results = list(init), []
+    for items in zip(*xs, strict=True):
+        both = combine_fn(*carry, *items, *additional_inputs)
+        carry = list(both[: len(init)])
+        results.append(both[len(init) :])
+    return (
+        *(leaf.clone() for leaf in carry),
+        *(torch.stack(items) for items in zip(*results, strict=True)),
+    )
 
 
 def _stack(results: list[Any], dim: int) -> Any:

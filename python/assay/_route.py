@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import sys
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import torch
 
 import assay
+from assay import _higher_order
 from assay._after_import import after_import
 from assay._route_config import RoutedConfig
 from assay._route_dynamo import join_exceptions, on_guard_failure, watch_recordings
@@ -29,9 +31,22 @@ def route() -> None:
     torch.nn.Module.compile = _compile_in_place
     torch._logging.set_logs = set_logs
     _replace(torch.compiler, _COMPILER)
+    _route_control_flow()
     after_import("torch._dynamo", _route_dynamo)
     after_import("torch._dynamo.utils", _route_dynamo_utils)
     after_import("torch._dynamo.exc", join_exceptions)
+
+
+def _route_control_flow() -> None:
+    # In eager, PyTorch's own compile themselves with torch.compile: they want stock's.
+    for name in ("cond", "while_loop", "map", "scan"):
+        ours = getattr(_higher_order, name)
+        stock = sys.modules[f"torch._higher_order_ops.{name}"]
+        for module in (stock, torch._higher_order_ops, torch):
+            if hasattr(module, name):
+                setattr(module, name, ours)
+    regions = sys.modules["torch._higher_order_ops.invoke_subgraph"]
+    regions.mark_compile_region = _same_options  # type: ignore[attr-defined]
 
 
 def compile(

@@ -221,14 +221,20 @@ PyObject* Recorder::call_as_one(Activation& a, const Call& call, PyTypeObject* c
     if (!stop(a, why)) Py_CLEAR(result);
     return result;
   };
-  const auto is_repeatable = [](const graph::Node* node) {
-    return !writes_to_argument(*node) && !aten::operator_record(*node).is_random;
-  };
-  if (!effects_.empty() || one_call_changes_older_ || autocast_.size() != regions ||
-      !std::all_of(nodes_.begin() + static_cast<std::ptrdiff_t>(first_node), nodes_.end(),
-                   is_repeatable)) {
+  if (calls_as_one_ == 0 && are_taken_back(one_call_dicts_)) effects_.clear();
+  one_call_dicts_.clear();
+  const auto first = nodes_.begin() + static_cast<std::ptrdiff_t>(first_node);
+  const auto writes = [](const graph::Node* node) { return writes_to_argument(*node); };
+  if (std::any_of(first, nodes_.end(), writes)) {
+    return end("a call of Python writes to a tensor");
+  }
+  if (!effects_.empty() || one_call_changes_older_ || autocast_.size() != regions) {
     return end("a call of Python changes something");
   }
+  const bool is_random = std::any_of(first, nodes_.end(), [](const graph::Node* node) {
+    return aten::operator_record(*node).is_random;
+  });
+  is_random_ = is_random_ || is_random;
   size_numbers_.truncate(size_numbers);
   take_back(first_node);
   std::vector<PyObject*> items;
@@ -293,6 +299,26 @@ PyObject* Recorder::call_around(Activation& a, const Call& call) {
     return result;
   }
   return made(a, result, "a function of torch that calls back");
+}
+
+// A module whose parameters were others for a while (torch.func.functional_call) is the same again.
+bool Recorder::are_taken_back(const std::vector<DictBefore>& changed) const {
+  const auto is_among_them = [&](const RecordedEffect& effect) {
+    return (effect.kind == Effect::Kind::set_item || effect.kind == Effect::Kind::delete_item) &&
+           std::ranges::find(changed, effect.target.get(), &DictBefore::dict) != changed.end();
+  };
+  const auto is_as_before = [](const DictBefore& before) {
+    if (PyDict_GET_SIZE(before.dict) != PyDict_GET_SIZE(before.copy.get())) return false;
+    Py_ssize_t positions[2] = {};
+    PyObject* keys[2] = {};
+    PyObject* values[2] = {};
+    while (PyDict_Next(before.dict, &positions[0], &keys[0], &values[0]) != 0) {
+      PyDict_Next(before.copy.get(), &positions[1], &keys[1], &values[1]);
+      if (keys[0] != keys[1] || values[0] != values[1]) return false;
+    }
+    return true;
+  };
+  return std::ranges::all_of(effects_, is_among_them) && std::ranges::all_of(changed, is_as_before);
 }
 
 bool Recorder::runs_natively(const _PyInterpreterFrame& frame) {

@@ -66,6 +66,8 @@ void Recorder::begin(Activation& root, OpenSources open, bool is_open_by_default
   creating_.clear();
   calls_as_one_ = calls_around_ = 0;
   entering_natively_ = nullptr;
+  one_call_dicts_.clear();
+  is_random_ = false;
   sources_ = SourceTree();
   tracked_.clear();
   lookups_.clear();

@@ -390,6 +390,9 @@ class Recorder final : public Operations {
   /// A function of the program is called by code that is not followed: what that has made for it
   /// is known from now on.
   void called_back(Activation& inlined);
+  struct DictBefore;
+  /// Whether there are no other effects than changes of these dicts, which were taken back.
+  bool are_taken_back(const std::vector<DictBefore>& changed) const;
   graph::StackTrace user_stack() const;
   PyObject* tensor_attribute(Activation& a, PyObject* tensor, PyObject* name);
   PyObject* instance_attribute(Activation& a, PyObject* object, PyObject* name);
@@ -477,6 +480,13 @@ class Recorder final : public Operations {
   std::uint64_t one_call_start_ = 0;     // what was tracked before the innermost of these
   bool one_call_changes_older_ = false;  // what it calls back has changed some of that
   const PyCodeObject* entering_natively_ = nullptr;
+  /// A dict that what the outermost of these calls back changes.
+  struct DictBefore {
+    PyObject* dict;  // tracked, so alive
+    Ref copy;
+  };
+  std::vector<DictBefore> one_call_dicts_;
+  bool is_random_ = false;         // a call of Python in the graph draws random numbers
   bool saw_open_size_ = false;     // among the arguments of a call
   bool saw_varying_size_ = false;  // likewise
   OpenSources open_;

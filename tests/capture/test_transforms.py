@@ -183,3 +183,26 @@ def test_a_break_inside_names_the_line() -> None:
     compiled = assay.compile(lambda x: torch.vmap(prints)(x), backend="eager", fullgraph=True)
     with pytest.raises(assay.Unsupported, match="breaks here"):
         compiled(torch.randn(2, 3))
+
+
+@program
+def test_gradients_with_other_parameters_of_a_module():
+    layer = nn.Linear(4, 2)
+
+    def loss(parameters, row):
+        return torch.func.functional_call(layer, parameters, (row,)).square().sum()
+
+    def compute(x):
+        parameters = {name: value.detach() for name, value in layer.named_parameters()}
+        per_sample = torch.vmap(torch.func.grad(loss), in_dims=(None, 0))(parameters, x)
+        return torch.func.grad(loss)(parameters, x), per_sample
+
+    yield compute
+    for _ in range(3):
+        yield call(data(3, 4))
+
+
+@program(call(data(3, 4)), call(data(3, 4)), call(data(3, 4)))
+def test_random_numbers(x):
+    dropped = torch.vmap(torch.nn.functional.dropout, randomness="different")(x)
+    return dropped, torch.vmap(lambda row: row * torch.rand(()), randomness="same")(x)

@@ -332,3 +332,18 @@ def test_counters_exceptions_and_hooks_of_dynamo(tmp_path: Path) -> None:
     assert lines[1] == "{'total': 2, 'ok': 2}"
     assert lines[2:4] == ["True Unsupported", "True BackendCompilerFailed"]
     assert lines[4:] == ["1 True", "recompile", "limit", "True"]
+
+
+def test_control_flow_outside_of_a_compiled_function(tmp_path: Path) -> None:
+    text = """
+        import torch
+        layer = torch.nn.Linear(2, 2)
+
+        def choose(x):
+            return torch.cond(x.sum() > 0, lambda v: layer(v), lambda v: layer(v) - 1, (x,))
+
+        for x in (torch.ones(2), -torch.ones(2)):
+            eager, compiled = choose(x), torch.compile(choose, backend="eager")(x)
+            print(torch.equal(eager, compiled), eager.requires_grad, compiled.requires_grad)
+    """
+    assert output(tmp_path, text) == "True True True\n" * 2

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "capture/hook.h"
 #include "capture/models/table.h"
 
 namespace assay::capture {
@@ -16,23 +17,39 @@ PyObject* as_one(Recorder& recorder, Activation& a, const Call& call) {
   if (recorder.prefers_breaks()) {
     return recorder.call_plainly(a, call, "a function of torch that calls back, ahead of time");
   }
+  // The first gradient imports it, which is not the program's doing.
+  static const bool is_imported = [] {
+    const NativeFramesScope natively;
+    Py_XDECREF(import_module("torch._dynamo"));
+    return PyErr_Occurred() == nullptr;
+  }();
+  if (!is_imported) PyErr_Clear();
   return recorder.call_as_one(a, call, nullptr, Recorder::Followed::what_it_calls_back);
 }
 
 // In eager, these are compiled by stock's compiler each time: what they compute is done by a
 // function of ours.
 template <const char* name>
-PyObject* control_flow(Recorder& recorder, Activation& a, const Call& call) {
+PyObject* our_function(Recorder& recorder) {
   static PyObject* const function = [&]() -> PyObject* {
     const SuspendScope not_followed(recorder);
     const Ref module = Ref::steal(import_module("assay._higher_order"));
     return module ? PyObject_GetAttrString(module.get(), name) : nullptr;
   }();
+  if (function != nullptr) recorder.is_constant(function);
+  return function;
+}
+
+template <const char* name>
+PyObject* control_flow(Recorder& recorder, Activation& a, const Call& call) {
+  PyObject* const function = our_function<name>(recorder);
   if (function == nullptr) return nullptr;
-  recorder.is_constant(function);
   return as_one(recorder, a, {function, call.args, call.count, call.names});
 }
 
+constexpr char kWhileLoopOperator[] = "while_loop_operator";
+constexpr char kMapOperator[] = "map_operator";
+constexpr char kScanOperator[] = "scan_operator";
 constexpr char kWhileLoop[] = "while_loop";
 constexpr char kMap[] = "map";
 constexpr char kScan[] = "scan";
@@ -92,7 +109,15 @@ ModelTable transform_models() {
       {"torch._functorch.eager_transforms.jacrev.<locals>.wrapper_fn", as_one},
       {"torch._functorch.eager_transforms.jacfwd.<locals>.wrapper_fn", as_one},
       {"torch._functorch.eager_transforms.functionalize.<locals>.wrapped", as_one},
+      {"torch._higher_order_ops.cond.cond_op", cond},
+      {"torch._higher_order_ops.while_loop.while_loop_op", control_flow<kWhileLoopOperator>},
+      {"torch._higher_order_ops.map.map_impl", control_flow<kMapOperator>},
+      {"torch._higher_order_ops.scan.scan_op", control_flow<kScanOperator>},
       {"torch.cond", cond},
+      {"assay._higher_order.cond", cond},
+      {"assay._higher_order.while_loop", control_flow<kWhileLoop>},
+      {"assay._higher_order.map", control_flow<kMap>},
+      {"assay._higher_order.scan", control_flow<kScan>},
       {"torch.while_loop", control_flow<kWhileLoop>},
       {"torch._higher_order_ops.map", control_flow<kMap>},
       {"torch._higher_order_ops.scan", control_flow<kScan>},
