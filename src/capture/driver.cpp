@@ -111,6 +111,7 @@ class FrameDriver : public Boundary {
 
   Step start(Activation& a) {
     if (is_under_modes()) return Step::execute;
+    if (capture_.unsupported) return Step::execute;  // handlers of the program, on the way out
     // Which call meets the recursion limit decides what is raised: Python makes all of them itself.
     constexpr int kFewCalls = 32;
     if (a.thread->recursion_remaining < kFewCalls) return Step::execute;

@@ -5,9 +5,11 @@ PYTEST_DONT_REWRITE: the programs' assertions are to be plain ones."""
 from __future__ import annotations
 
 import contextlib
+import unittest
 
 import torch
 
+import assay
 from capture.harness import call, data, program
 
 
@@ -428,3 +430,32 @@ def test_effects_before_and_after_a_caught_torch_error(x, y):
     finally:
         x.mul_(2)
     return z, log
+
+
+@program
+def test_assertions_of_unittest():
+    case = unittest.TestCase()
+
+    def checks(x):
+        with case.assertRaises(KeyError) as caught:
+            {}["missing"]
+        case.assertRaises(ValueError, int, "x")
+        case.assertEqual(caught.exception.args, ("missing",))
+        return x + 1
+
+    yield checks
+    for _ in range(3):
+        yield call(data(3))
+
+
+def test_assertions_of_unittest_are_no_break() -> None:
+    case = unittest.TestCase()
+
+    def checks(x: torch.Tensor) -> torch.Tensor:
+        with case.assertRaisesRegex(ValueError, "invalid literal"):
+            int("x")
+        return x + 1
+
+    compiled = assay.compile(checks, backend="eager", fullgraph=True)
+    for _ in range(2):
+        assert compiled(torch.zeros(1)).item() == 1
