@@ -16,6 +16,7 @@ __all__ = [
     "cond",
     "map",
     "map_operator",
+    "register_hook",
     "scan",
     "scan_operator",
     "while_loop",
@@ -116,6 +117,11 @@ def scan_operator(
         *(leaf.clone() for leaf in carry),
         *(torch.stack(items) for items in zip(*results, strict=True)),
     )
+
+
+def register_hook(tensor: torch.Tensor, hook: Callable[[torch.Tensor], Any]) -> None:
+    """``tensor.register_hook(hook)``, in every run of a graph; who records takes the handle."""
+    register_hook.handle = tensor.register_hook(hook)  # type: ignore[attr-defined]
 
 
 def _stack(results: list[Any], dim: int) -> Any:

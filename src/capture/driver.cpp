@@ -252,7 +252,8 @@ class FrameDriver : public Boundary {
             is_for_other_size || segment->guards->hold_but_for(Besides::sizes, a, state);
       }
       const auto limit = reached_limit(at, is_for_other_size);
-      if (!may_recompile(to_string(a.code->co_name), reason, limit.has_value())) {
+      if (!may_recompile(to_string(a.code->co_name), reason, limit.has_value(),
+                         capture_.cache->settings.fullgraph)) {
         return Step::raised;
       }
       if (limit) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -205,7 +206,12 @@ PyObject* Recorder::call_as_one(Activation& a, const Call& call, PyTypeObject* c
   if (followed == Followed::what_it_calls_back) {
     entering_natively_ = entered_first(call.callable);
   }
-  PyObject* result = PyObject_Vectorcall(call.callable, call.args, call.positional(), call.names);
+  PyObject* result = nullptr;
+  {
+    std::optional<SuspendScope> suspended;
+    if (followed == Followed::nothing) suspended.emplace(*this);
+    result = PyObject_Vectorcall(call.callable, call.args, call.positional(), call.names);
+  }
   if (!is_recording()) return result;  // a break inside
   entering_natively_ = nullptr;
   --calls_as_one_;
@@ -241,7 +247,8 @@ PyObject* Recorder::call_as_one(Activation& a, const Call& call, PyTypeObject* c
   const auto is_new_tensor = [&](PyObject* item) {
     return Py_TYPE(item) == tensor_type() && tracked_.find(item) == nullptr;
   };
-  if (!tensors_of_result(result, items) || items.empty() ||
+  const bool may_be_nothing = followed == Followed::nothing;
+  if (!tensors_of_result(result, items) || (items.empty() && !may_be_nothing) ||
       !std::ranges::all_of(items, is_new_tensor)) {
     return end("a call of Python returns other objects than new tensors");
   }

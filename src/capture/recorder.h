@@ -208,6 +208,7 @@ class Recorder final : public Operations {
   enum class Followed : std::uint8_t {
     all,                 ///< Of C code: what it calls back.
     what_it_calls_back,  ///< Of a function of torch: the program's functions, and modules.
+    nothing,             ///< The program says so (allow_in_graph).
   };
   /// Makes a call whose result only depends on its arguments, and adds it to the graph as one call,
   /// made as CPython does in every run. `context` is the type of an object that C code makes for
@@ -416,7 +417,8 @@ class Recorder final : public Operations {
   PyObject* call_weak_reference(Activation& a, const Call& call);
   PyObject* call_builtin(Activation& a, const Call& call);
   PyObject* call_partial(Activation& a, const Call& call);
-  PyObject* call_cached(Activation& a, const Call& call);
+  PyObject* call_cached(Activation& a, const Call& call, bool may_run_operators = false);
+  PyObject* call_program_cache(Activation& a, const Call& call);
   PyObject* tensor_operator(Activation& a, const char* name, PyObject* left, PyObject* right);
   /// Which dimensions of a tensor from outside may have other sizes later.
   std::uint64_t open_dimensions(const Tracked& tracked, PyObject* tensor) const;

@@ -5,6 +5,7 @@
 
 #include "capture/hook.h"
 #include "capture/models/table.h"
+#include "capture/torch_types.h"
 
 namespace assay::capture {
 
@@ -51,6 +52,7 @@ constexpr char kWhileLoopOperator[] = "while_loop_operator";
 constexpr char kMapOperator[] = "map_operator";
 constexpr char kScanOperator[] = "scan_operator";
 constexpr char kWhileLoop[] = "while_loop";
+constexpr char kRegisterHook[] = "register_hook";
 constexpr char kMap[] = "map";
 constexpr char kScan[] = "scan";
 constexpr char kCond[] = "cond";
@@ -72,6 +74,33 @@ PyObject* cond(Recorder& recorder, Activation& a, const Call& call) {
     items.push_back(PyList_GET_ITEM(operands.get(), i));
   }
   return recorder.call_object(a, {chosen, items.data() + 1, items.size() - 1, nullptr});
+}
+
+// A function that is called with the gradient, some day: it may not share variables with the
+// program, which both could change until then.
+bool is_independent(Recorder& recorder, PyObject* hook) {
+  if (!PyFunction_Check(hook)) return false;
+  const Tracked* tracked = recorder.find(hook);
+  return (tracked != nullptr && tracked->source != nullptr) ||
+         reinterpret_cast<PyFunctionObject*>(hook)->func_closure == nullptr;
+}
+
+// Each run registers it with its own tensor. The handle cannot be kept.
+PyObject* register_hook(Recorder& recorder, Activation& a, const Call& call) {
+  const bool is_plain = call.count == 2 && call.names == nullptr && is_plain_tensor(call.args[0]) &&
+                        recorder.touch(call.args[0]) && recorder.touch(call.args[1]) &&
+                        tensor_of(call.args[0]).requires_grad() &&
+                        is_independent(recorder, call.args[1]);
+  if (!is_plain || recorder.prefers_breaks()) {
+    return recorder.call_plainly(a, call, "a hook that is not modelled");
+  }
+  PyObject* const function = our_function<kRegisterHook>(recorder);
+  if (function == nullptr) return nullptr;
+  const Ref done = Ref::steal(recorder.call_as_one(a, {function, call.args, call.count, nullptr},
+                                                   nullptr, Recorder::Followed::nothing));
+  PyObject* handle = done ? PyObject_GetAttrString(function, "handle") : nullptr;
+  if (handle != nullptr) PyObject_SetAttrString(function, "handle", Py_None);
+  return handle;
 }
 
 // The function's calls become the graph's. What autograd saves for backward, and computes again, is
@@ -122,6 +151,7 @@ ModelTable transform_models() {
       {"torch._higher_order_ops.map", control_flow<kMap>},
       {"torch._higher_order_ops.scan", control_flow<kScan>},
       {"torch.utils.checkpoint.checkpoint", checkpoint},
+      {"torch.Tensor.register_hook", register_hook},
   };
 }
 
