@@ -379,7 +379,7 @@ PyObject* Recorder::call_instance(Activation& a, const Call& call) {
     return call_object(a, {function, call.args, call.count, call.names});
   }
   if (is_cached_by_library(callable)) return call_cached(a, call);
-  if (is_cached(callable)) return call_program_cache(a, call);
+  if (is_cached(callable) && allows_no_break()) return call_program_cache(a, call);
   if (PyWeakref_CheckRefExact(callable)) return call_weak_reference(a, call);
   PyObject* found = lookup_on_type(Py_TYPE(callable), call_name);
   if (found != nullptr && PyFunction_Check(found)) {
@@ -401,7 +401,7 @@ PyObject* Recorder::call_weak_reference(Activation& a, const Call& call) {
 }
 
 // A program may tell its function to forget its results, and it has effects then: it is asked again
-// whether it returns the same.
+// whether it returns the same. That counts as a hit, so it is not done where a break is allowed.
 PyObject* Recorder::call_program_cache(Activation& a, const Call& call) {
   guard_identity(call.callable);
   use_sizes(call, SizeUse::all);

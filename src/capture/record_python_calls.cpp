@@ -40,18 +40,6 @@ bool has_own_identity(PyObject* object) {
   return !PyMethod_Check(object) && !is_container(object) && !PyIter_Check(object);
 }
 
-// What torch calls is ours in a routed process.
-bool is_of_ours(PyCodeObject* code) {
-  static const std::string* const folder = [] {
-    const Ref module = Ref::steal(import_module("assay"));
-    const Ref file = Ref::steal(PyObject_GetAttrString(module.get(), "__file__"));
-    const std::string name = to_string(file.get());
-    return new std::string(name.substr(0, name.rfind('/') + 1));
-  }();
-  const char* file = PyUnicode_AsUTF8(code->co_filename);
-  return file != nullptr && std::string_view(file).starts_with(*folder);
-}
-
 const PyCodeObject* entered_first(PyObject* function) {
   return reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(function));
 }
@@ -337,8 +325,9 @@ bool Recorder::runs_natively(const _PyInterpreterFrame& frame) {
   // What the program itself calls is followed, and so is what it gave to be called.
   const Activation* innermost = current_activation();
   const _PyInterpreterFrame* caller = innermost->thread->cframe->current_frame;
+  // What torch calls is ours in a routed process.
   return caller != innermost->frame &&
-         (is_of_ours(frame.f_code) ||
+         (is_code_of_ours(frame.f_code) ||
           (is_library_code(frame.f_code) && !is_of_modules(frame.f_code)));
 }
 

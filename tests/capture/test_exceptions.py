@@ -452,7 +452,7 @@ def test_assertions_of_unittest_are_no_break() -> None:
     case = unittest.TestCase()
 
     def checks(x: torch.Tensor) -> torch.Tensor:
-        with case.assertRaisesRegex(ValueError, "invalid literal"):
+        with case.assertRaises(ValueError):
             int("x")
         return x + 1
 

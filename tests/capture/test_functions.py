@@ -8,6 +8,7 @@ import operator
 
 import torch
 
+import assay
 from capture.harness import call, data, program
 
 
@@ -419,6 +420,17 @@ def test_a_function_that_is_cached():
     looked_up.cache_clear()
     del TABLE[1]
     yield call(data(3))
+
+
+def test_a_cached_function_is_no_break() -> None:
+    looked_up.cache_clear()
+    TABLE[1] = 10
+    compiled = assay.compile(lambda x: x * looked_up(1), backend="eager", fullgraph=True)
+    assert [compiled(torch.ones(1)).item() for _ in range(2)] == [11, 11]
+    TABLE[1] = 20
+    assert compiled(torch.ones(1)).item() == 11
+    looked_up.cache_clear()
+    assert compiled(torch.ones(1)).item() == 21
 
 
 @functools.lru_cache

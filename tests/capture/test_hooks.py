@@ -16,8 +16,15 @@ def doubled(grad):
 def test_hooks_of_new_tensors(x):
     y = x * 2
     y.register_hook(lambda grad: grad * 3)
+    z = y.sin()
+    z.register_hook(doubled)
+    return z
+
+
+@program(call(data(3, grad=True)), call(data(3, grad=True)), call(data(3, grad=True)))
+def test_hooks_of_inputs(x):
     x.register_hook(doubled)
-    return y.sin()
+    return x.sin()
 
 
 @program(call(data(3, grad=True)), call(data(3, grad=True)), call(data(3, grad=True)))

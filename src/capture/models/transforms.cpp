@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "capture/code_facts.h"
 #include "capture/hook.h"
 #include "capture/models/table.h"
 #include "capture/torch_types.h"
@@ -41,8 +42,18 @@ PyObject* our_function(Recorder& recorder) {
   return function;
 }
 
+// PyTorch's own refuse programs that ours accept: it is called where a break is allowed.
+bool is_refused(Recorder& recorder, const Call& call) {
+  return !recorder.allows_no_break() && PyFunction_Check(call.callable) &&
+         is_library_code(reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(call.callable))) &&
+         !is_code_of_ours(reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(call.callable)));
+}
+
 template <const char* name>
 PyObject* control_flow(Recorder& recorder, Activation& a, const Call& call) {
+  if (is_refused(recorder, call)) {
+    return recorder.call_plainly(a, call, "control flow that PyTorch compiles by itself");
+  }
   PyObject* const function = our_function<name>(recorder);
   if (function == nullptr) return nullptr;
   return as_one(recorder, a, {function, call.args, call.count, call.names});
@@ -85,11 +96,13 @@ bool is_independent(Recorder& recorder, PyObject* hook) {
          reinterpret_cast<PyFunctionObject*>(hook)->func_closure == nullptr;
 }
 
-// Each run registers it with its own tensor. The handle cannot be kept.
+// Each run registers it with its own tensor, which is new: that of another one would have the hook
+// twice if the graph raised later, and the program ran instead. The handle cannot be kept.
 PyObject* register_hook(Recorder& recorder, Activation& a, const Call& call) {
   const bool is_plain = call.count == 2 && call.names == nullptr && is_plain_tensor(call.args[0]) &&
                         recorder.touch(call.args[0]) && recorder.touch(call.args[1]) &&
                         tensor_of(call.args[0]).requires_grad() &&
+                        recorder.find(call.args[0])->kind == Tracked::Kind::node &&
                         is_independent(recorder, call.args[1]);
   if (!is_plain || recorder.prefers_breaks()) {
     return recorder.call_plainly(a, call, "a hook that is not modelled");
