@@ -206,3 +206,10 @@ def test_gradients_with_other_parameters_of_a_module():
 def test_random_numbers(x):
     dropped = torch.vmap(torch.nn.functional.dropout, randomness="different")(x)
     return dropped, torch.vmap(lambda row: row * torch.rand(()), randomness="same")(x)
+
+
+def test_paranoid_runs_compare_calls_of_python() -> None:
+    with assay.config.patch(paranoid=True):
+        compiled = assay.compile(lambda x: torch.vmap(lambda row: row * 2)(x), backend="eager")
+        for _ in range(3):
+            assert compiled(torch.ones(2, 2)).sum().item() == 8
