@@ -477,3 +477,10 @@ def test_a_break_in_a_generator_of_the_standard_library() -> None:
 
     with pytest.raises(assay.Unsupported):
         assay.compile(chooses, backend="eager", fullgraph=True)(torch.ones(2))
+
+
+def test_an_overload_that_is_met_for_the_first_time_is_no_break() -> None:
+    compiled = assay.compile(
+        lambda x: torch.ops.aten.digamma.default(x), backend="eager", fullgraph=True
+    )
+    assert compiled(torch.ones(1)).shape == (1,)
