@@ -36,7 +36,8 @@ def _skipped_files() -> list[str]:
         for entry in sorted(Path(folder).iterdir())
         if entry.name != "site-packages"
     ]
-    return [f"{Path(torch.__file__).parent}{os.sep}", *entries]
+    control_flow = str(Path(__file__).parent / "_higher_order.py")  # in the place of torch's own
+    return [f"{Path(torch.__file__).parent}{os.sep}", control_flow, *entries]
 
 
 _C.capture_skip_files(_skipped_files())
@@ -179,6 +180,10 @@ def disable(
     """
     if fn is None:
         return functools.partial(disable, recursive=recursive, reason=reason, wrapping=wrapping)
+    if inspect.isclass(fn):  # what its instances do when they are called
+        method = "_call_impl" if issubclass(fn, torch.nn.Module) else "__call__"
+        setattr(fn, method, disable(getattr(fn, method), recursive, reason=reason))
+        return fn
     if isinstance(fn, torch.nn.Module):
         fn.forward = disable(fn.forward, recursive, reason=reason)
         return fn
@@ -212,15 +217,27 @@ def reset() -> None:
 
 
 def allow_in_graph(fn: Any) -> Any:
-    """Accepted, and returns the function: calls of it are followed like those of any other.
+    """Say that a function only computes tensors from its arguments, whatever is in it.
 
-    PyTorch puts such a call into the graph without looking inside. Here the operators in it are
-    recorded, and what cannot be recorded breaks the graph.
+    Where the graph runs as it was captured, a call of it is one call of the graph: nobody looks
+    inside. What it reads is not guarded. Backends that work ahead of time need the operators in it:
+    for these the function is followed like any other, and breaks the graph where it must.
     """
     if isinstance(fn, list | tuple):
         return [allow_in_graph(function) for function in fn]
     if not callable(fn):
         raise TypeError(f"assay.allow_in_graph expects a function, not {fn!r}")
+    if inspect.isfunction(fn):
+        fn._assay_in_graph = True  # type: ignore[attr-defined]
+    return fn
+
+
+def assume_constant_result(fn: Any) -> Any:
+    """Say that a function returns the same for the same arguments: it is called while capturing.
+
+    The arguments are guarded; what the function reads is not.
+    """
+    fn._assay_constant_result = True
     return fn
 
 

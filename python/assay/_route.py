@@ -9,16 +9,20 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
 import torch
 
 import assay
+from assay import _higher_order
 from assay._after_import import after_import
+from assay._compile import CompiledModule, assume_constant_result
 from assay._route_config import RoutedConfig
 from assay._route_dynamo import join_exceptions, on_guard_failure, watch_recordings
+from assay._route_module import OptimizedModule
 
 __all__ = ["route"]
 
@@ -29,9 +33,22 @@ def route() -> None:
     torch.nn.Module.compile = _compile_in_place
     torch._logging.set_logs = set_logs
     _replace(torch.compiler, _COMPILER)
+    _route_control_flow()
     after_import("torch._dynamo", _route_dynamo)
     after_import("torch._dynamo.utils", _route_dynamo_utils)
     after_import("torch._dynamo.exc", join_exceptions)
+
+
+def _route_control_flow() -> None:
+    # In eager, PyTorch's own compile themselves with torch.compile: they want stock's.
+    for name in ("cond", "while_loop", "map", "scan"):
+        ours = getattr(_higher_order, name)
+        stock = sys.modules[f"torch._higher_order_ops.{name}"]
+        for module in (stock, torch._higher_order_ops, torch):
+            if hasattr(module, name):
+                setattr(module, name, ours)
+    regions = sys.modules["torch._higher_order_ops.invoke_subgraph"]
+    regions.mark_compile_region = _same_options  # type: ignore[attr-defined]
 
 
 def compile(
@@ -52,10 +69,14 @@ def compile(
     compiled as they come."""
     if backend is None:
         backend = _default_backend
+    if dynamic is None and not _assumes_static():
+        dynamic = True
     if isinstance(backend, str) and backend not in assay.list_backends():
         backend = _registered_with_dynamo(backend)
     if backend in (None, "inductor"):
         options = None  # they are Inductor's
+    if isinstance(model, OptimizedModule):
+        model = model._orig_mod
     compiled: Any = assay.compile(
         model,
         backend=backend,
@@ -66,10 +87,17 @@ def compile(
         disable=disable,
         recompile_limit=recompile_limit,
     )
+    if isinstance(compiled, CompiledModule):
+        return OptimizedModule(compiled)
     if type(compiled).__name__ == "CapturedFunction":
         compiled._torchdynamo_orig_callable = compiled.__wrapped__
         compiled._torchdynamo_wrapper_id = id(compiled)
     return compiled
+
+
+def _assumes_static() -> bool:
+    dynamo = sys.modules.get("torch._dynamo")
+    return dynamo is None or dynamo.config.assume_static_by_default
 
 
 def register_backend(compiler_fn: Any = None, name: str | None = None, tags: Any = ()) -> Any:
@@ -138,8 +166,8 @@ def optimize(
 
 
 def run(fn: Any = None) -> Any:
-    """``torch._dynamo.run``: a compiled function runs as it is."""
-    return (lambda function: function) if fn is None else fn
+    """``torch._dynamo.run``: a compiled function runs, and nothing more is compiled."""
+    return run if fn is None else assay.set_stance("eager_on_recompile")(fn)
 
 
 def list_backends(exclude_tags: Any = ()) -> list[str]:
@@ -177,8 +205,23 @@ def _same(fn: Any = None) -> Any:
 
 
 def nonstrict_trace(traceable_fn: Any) -> Any:
-    """Accepted; the function is followed like any other."""
-    return traceable_fn
+    """``torch._dynamo.nonstrict_trace``: one call of the graph, as allow_in_graph."""
+    return assay.allow_in_graph(traceable_fn)
+
+
+def mark_static(t: torch.Tensor, index: int | Sequence[int] | None = None) -> None:
+    """``torch._dynamo.mark_static``: these sizes of ``t`` are not left open."""
+    if not isinstance(t, torch.Tensor):
+        return
+    assay._C.capture_note_marked_tensors()
+    indices = range(t.dim()) if index is None else (index,) if isinstance(index, int) else index
+    marked: set[int] = getattr(t, "_dynamo_static_indices", set())
+    t._dynamo_static_indices = marked | {i + t.dim() if i < 0 else i for i in indices}
+
+
+def mark_unbacked(t: torch.Tensor, index: int | Sequence[int], **options: Any) -> None:
+    """``torch._dynamo.decorators.mark_unbacked``: as mark_dynamic; the options are ignored."""
+    assay.mark_dynamic(t, index)
 
 
 def _same_options(fn: Any = None, **options: Any) -> Any:
@@ -204,7 +247,7 @@ def _reset_code(code: Any) -> None:
 
 _COMPILER: dict[str, Any] = {
     "allow_in_graph": assay.allow_in_graph,
-    "assume_constant_result": _same,
+    "assume_constant_result": assume_constant_result,
     "compile": compile,
     "cudagraph_mark_step_begin": _ignore,
     "disable": assay.disable,
@@ -221,7 +264,7 @@ _COMPILER: dict[str, Any] = {
 
 _DYNAMO: dict[str, Any] = {
     "allow_in_graph": assay.allow_in_graph,
-    "assume_constant_result": _same,
+    "assume_constant_result": assume_constant_result,
     "disable": assay.disable,
     "disable_nested_graph_breaks": _same,
     "disallow_in_graph": assay.disable,
@@ -231,7 +274,8 @@ _DYNAMO: dict[str, Any] = {
     "is_compiling": assay.is_compiling,
     "list_backends": list_backends,
     "mark_dynamic": assay.mark_dynamic,
-    "mark_static": _ignore,
+    "mark_static": mark_static,
+    "mark_unbacked": mark_unbacked,
     "mark_static_address": _ignore,
     "maybe_mark_dynamic": assay.mark_dynamic,
     "nonstrict_trace": nonstrict_trace,
@@ -258,6 +302,11 @@ def _route_dynamo(module: ModuleType) -> None:
     # At exit PyTorch lists the frames that it traced itself: none.
     logging.getLogger("torch._dynamo").setLevel(logging.WARNING)
     _replace(module, _DYNAMO)
+    frames: Any = sys.modules["torch._dynamo.eval_frame"]
+    frames.OptimizedModule = OptimizedModule
+    module.OptimizedModule = OptimizedModule  # type: ignore[attr-defined]
+    decorators: Any = sys.modules["torch._dynamo.decorators"]
+    _replace(decorators, {name: _DYNAMO[name] for name in _DYNAMO if hasattr(decorators, name)})
     module.config = RoutedConfig(module.config)  # type: ignore[attr-defined]
 
 

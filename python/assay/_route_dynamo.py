@@ -52,7 +52,7 @@ def _recorded(
             pass
 
 
-def _may_recompile(function: str, reason: str, hits_limit: int) -> None:
+def _may_recompile(function: str, reason: str, hits_limit: int, fullgraph: int) -> None:
     for name, code, told in _guard_fail_functions:
         if name == function:
             told(GuardFail(reason, code))
@@ -62,7 +62,7 @@ def _may_recompile(function: str, reason: str, hits_limit: int) -> None:
         raise exceptions.RecompileError(
             f"Recompiling function {function}\n    triggered by: {reason}"
         )
-    if hits_limit and config.fail_on_recompile_limit_hit:
+    if hits_limit and (fullgraph or config.fail_on_recompile_limit_hit):
         raise exceptions.FailOnRecompileLimitHit(
             f"recompile_limit reached: {function}, the last reason is {reason}"
         )

@@ -232,4 +232,15 @@ CodeLine line_of(PyCodeObject* code, int instruction) {
   return line;
 }
 
+bool is_code_of_ours(PyCodeObject* code) {
+  static const std::string* const folder = [] {
+    const Ref module = Ref::steal(import_module("assay"));
+    const Ref file = Ref::steal(PyObject_GetAttrString(module.get(), "__file__"));
+    const std::string name = to_string(file.get());
+    return new std::string(name.substr(0, name.rfind('/') + 1));
+  }();
+  const char* file = PyUnicode_AsUTF8(code->co_filename);
+  return file != nullptr && std::string_view(file).starts_with(*folder);
+}
+
 }  // namespace assay::capture

@@ -24,6 +24,8 @@ CodeLine line_of(PyCodeObject* code, int instruction);
 
 /// Code of torch or the standard library: never a root of its own, and not the user's line.
 bool is_library_code(PyCodeObject* code);
+/// Code of the Python package `assay`.
+bool is_code_of_ours(PyCodeObject* code);
 /// Which files these are: prefixes of paths.
 void set_library_files(std::vector<std::string> prefixes);
 

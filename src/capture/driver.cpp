@@ -111,6 +111,7 @@ class FrameDriver : public Boundary {
 
   Step start(Activation& a) {
     if (is_under_modes()) return Step::execute;
+    if (capture_.unsupported) return Step::execute;  // handlers of the program, on the way out
     // Which call meets the recursion limit decides what is raised: Python makes all of them itself.
     constexpr int kFewCalls = 32;
     if (a.thread->recursion_remaining < kFewCalls) return Step::execute;
@@ -251,7 +252,8 @@ class FrameDriver : public Boundary {
             is_for_other_size || segment->guards->hold_but_for(Besides::sizes, a, state);
       }
       const auto limit = reached_limit(at, is_for_other_size);
-      if (!may_recompile(to_string(a.code->co_name), reason, limit.has_value())) {
+      if (!may_recompile(to_string(a.code->co_name), reason, limit.has_value(),
+                         capture_.cache->settings.fullgraph)) {
         return Step::raised;
       }
       if (limit) {
@@ -302,6 +304,9 @@ PyObject* evaluate(PyThreadState* thread, _PyInterpreterFrame* frame, int throwi
   ThreadCapture& capture = this_thread();
   Recorder& recorder = capture.recorder;
   if (capture.cache == nullptr || recorder.is_suspended() || !can_run(thread, frame)) {
+    return evaluate_natively(thread, frame, throwing);
+  }
+  if (recorder.is_recording() && recorder.runs_natively(*frame)) {
     return evaluate_natively(thread, frame, throwing);
   }
   const bool is_generator =
@@ -357,6 +362,15 @@ bool request_break(const char* reason) {
   Recorder& recorder = this_thread().recorder;
   if (!recorder.is_recording()) return true;
   return recorder.stop(*current_activation(), reason);
+}
+
+PyObject* raise_unsupported_again(PyObject* result) {
+  const Ref unsupported = std::exchange(this_thread().unsupported, Ref());
+  if (!unsupported) return result;
+  const Ref raised = take_raised();
+  Py_CLEAR(result);
+  set_raised(unsupported);
+  return nullptr;
 }
 
 void Recorder::entered(Activation& a) {

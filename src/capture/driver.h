@@ -30,6 +30,10 @@ void check_settings();
 /// True while this thread records: what assay.is_compiling() says outside of captured code too.
 bool is_capturing();
 
+/// What a compiled function gives: `result`, or null with an exception set; but what the program
+/// caught of a break that is not allowed is raised.
+PyObject* raise_unsupported_again(PyObject* result);
+
 /// Ends the segment that this thread records, if it does: assay.graph_break().
 bool request_break(const char* reason);
 

@@ -64,7 +64,8 @@ Outcome pop_jump_if_none(Activation& a, bool expected, int distance) {
 
 Outcome leave_to_cpython(Activation& a, const char* what) {
   a.operations->unusual(a, what);
-  return Outcome::not_executed;
+  // It may have ended a segment that must not end.
+  return PyErr_Occurred() == nullptr ? Outcome::not_executed : Outcome::raised;
 }
 
 // `raise` without arguments goes on with the traceback of the exception that is being handled.

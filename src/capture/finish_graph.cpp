@@ -142,9 +142,10 @@ std::vector<c10::IValue> RecipeBuilder::finish_graph() {
     segment_.sharing.emplace(examples);
     examples = examples_as_before(examples, autograd_before);
   }
-  segment_.is_random = std::ranges::any_of(graph.nodes(), [](const graph::Node& node) {
-    return node.is_call() && aten::operator_record(node).is_random;
-  });
+  segment_.is_random =
+      recorder_.is_random_ || std::ranges::any_of(graph.nodes(), [](const graph::Node& node) {
+        return node.is_call() && aten::operator_record(node).is_random;
+      });
   const bool has_calls =
       std::ranges::any_of(graph.nodes(), [](const graph::Node& node) { return node.is_call(); });
   if (is_sized && (!has_calls || !finish_sizes(input_sources, examples))) {

@@ -2,6 +2,7 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "capture/code_facts.h"
@@ -20,6 +21,16 @@ namespace assay::capture {
 
 namespace {
 
+// Each recording numbers its calls of Python (python_calls.h) anew.
+std::string without_call_numbers(std::string text) {
+  constexpr std::string_view name = "torch.ops.assay_python.call";
+  for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
+    const std::size_t first = text.find('(', at) + 1;
+    text.erase(first, text.find_first_not_of("0123456789", first) - first);
+  }
+  return text;
+}
+
 // Empty if a recording came to the same as the segment that would have been replayed.
 std::string difference(const Segment& before, const Segment& now) {
   if (now.guards == nullptr) return "the segment cannot be made again: " + now.reason.reason;
@@ -29,7 +40,9 @@ std::string difference(const Segment& before, const Segment& now) {
   if ((now.graph == nullptr) != (before.graph == nullptr)) return "the graph is another one";
   if (now.graph != nullptr) {
     const std::string text = graph::print(*now.graph);
-    if (text != graph::print(*before.graph)) return "the graph is another one:\n" + text;
+    if (without_call_numbers(text) != without_call_numbers(graph::print(*before.graph))) {
+      return "the graph is another one:\n" + text;
+    }
   }
   if (now.effects.size() != before.effects.size()) return "the effects are others";
   // What is no longer used may have had a value before, or none.
@@ -133,6 +146,8 @@ bool ThreadCapture::finished(Activation& root, int start, std::unique_ptr<Segmen
   if (is_break && into->settings.fullgraph) {
     if (is_kept) into->records.push_back(record);
     raise_unsupported(reason, config::get<"verbose">() ? whole_stack(root) : stack);
+    unsupported = take_raised();
+    set_raised(unsupported);
     keep_frame(taken_of(root.frame), into->settings);
     return false;
   }

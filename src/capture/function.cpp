@@ -34,7 +34,7 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t count, PyObjec
   // Inside a function that is being recorded, it is followed like any other.
   if (is_capturing()) return PyObject_Vectorcall(function.get(), args, count, names);
   const CaptureScope scope(stance() == Stance::force_eager ? nullptr : *captured->cache);
-  return PyObject_Vectorcall(function.get(), args, count, names);
+  return raise_unsupported_again(PyObject_Vectorcall(function.get(), args, count, names));
 }
 
 PyObject* bind(PyObject* self, PyObject* object, PyObject*) {

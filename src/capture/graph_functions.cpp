@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "aten/torch_functions.h"
+#include "capture/hook.h"
 #include "capture/models.h"
 #include "capture/ref.h"
 #include "capture/torch_types.h"
@@ -92,6 +93,7 @@ const GraphFunction* find_operator(PyObject* callable) {
   static Functions* const known = new Functions;
   const auto found = known->find(callable);
   if (found != known->end()) return &found->second;
+  const NativeFramesScope natively;                     // its __str__ is not the program's
   const Ref text = Ref::steal(PyObject_Str(callable));  // aten.relu.default
   if (!text) {
     PyErr_Clear();

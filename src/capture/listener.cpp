@@ -46,12 +46,14 @@ bool tell_listener(const CaptureRecord& record) {
   return static_cast<bool>(done);
 }
 
-bool may_recompile(const std::string& function, const std::string& reason, bool hits_limit) {
+bool may_recompile(const std::string& function, const std::string& reason, bool hits_limit,
+                   bool fullgraph) {
   if (!recompile_check()) return true;
   const NativeFramesScope native;
   const Ref check = recompile_check();
-  const Ref done = Ref::steal(PyObject_CallFunction(check.get(), "ssi", function.c_str(),
-                                                    reason.c_str(), static_cast<int>(hits_limit)));
+  const Ref done =
+      Ref::steal(PyObject_CallFunction(check.get(), "ssii", function.c_str(), reason.c_str(),
+                                       static_cast<int>(hits_limit), static_cast<int>(fullgraph)));
   return static_cast<bool>(done);
 }
 

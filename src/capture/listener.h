@@ -15,10 +15,11 @@ void set_listener(PyObject* function);
 /// False with an exception set if the listener has raised.
 bool tell_listener(const CaptureRecord& record);
 
-/// A function of (function, failed guard, is the limit hit) that is asked before something is
-/// compiled once more, or None. Its exception goes to the program.
+/// A function of (function, failed guard, is the limit hit, is `fullgraph` set) that is asked
+/// before something is compiled once more, or None. Its exception goes to the program.
 void set_recompile_check(PyObject* function);
 /// False with an exception set: the frame is to raise it.
-bool may_recompile(const std::string& function, const std::string& reason, bool hits_limit);
+bool may_recompile(const std::string& function, const std::string& reason, bool hits_limit,
+                   bool fullgraph);
 
 }  // namespace assay::capture

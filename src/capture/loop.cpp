@@ -131,7 +131,7 @@ PyObject* Loop::step_until_end() {
     a_.instruction = a_.next;
     if (cframe_.use_tracing != 0) {
       a_.operations->unusual(a_, "tracing");
-      return hand_over(a_.next);
+      return PyErr_Occurred() == nullptr ? hand_over(a_.next) : hand_over_raising();
     }
     Outcome outcome = Outcome::unfinished;
     if (a_.boundary != nullptr) {

@@ -53,6 +53,7 @@ namespace {
 
 struct Models {
   std::unordered_map<PyObject*, Model> by_object;
+  std::unordered_map<PyObject*, Model> by_code;    // functions that are made again and again
   std::unordered_map<std::string, Model> by_name;  // of stock's compiler
 };
 
@@ -60,16 +61,40 @@ struct Models {
 // functions are found by their names.
 constexpr std::string_view stock_compiler = "torch._dynamo";
 
+// The code of a function that another one defines: `module.outer.<locals>.inner`. Null if there is
+// none.
+PyObject* find_local_code(std::string_view name) {
+  constexpr std::string_view between = ".<locals>.";
+  const std::size_t at = name.find(between);
+  if (at == std::string_view::npos) return nullptr;
+  const Ref outer = find_by_name(name.substr(0, at));
+  if (!outer || !PyFunction_Check(outer.get())) return nullptr;
+  const std::string inner(name.substr(at + between.size()));
+  PyObject* constants =
+      reinterpret_cast<PyCodeObject*>(PyFunction_GET_CODE(outer.get()))->co_consts;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(constants); ++i) {
+    PyObject* constant = PyTuple_GET_ITEM(constants, i);
+    if (PyCode_Check(constant) &&
+        PyUnicode_CompareWithASCIIString(reinterpret_cast<PyCodeObject*>(constant)->co_name,
+                                         inner.c_str()) == 0) {
+      return constant;
+    }
+  }
+  return nullptr;
+}
+
 Models* make_models() {
   auto* models = new Models;  // lives as long as the process, and keeps the functions alive
   for (const ModelTable& table :
        {builtin_models(), container_models(), dict_models(), collection_models(),
         exception_models(), function_models(), ordering_models(), number_models(), pattern_models(),
         value_models(), introspection_models(), library_models(), copying_models(),
-        context_models(), autograd_models(), torch_models()}) {
+        context_models(), autograd_models(), transform_models(), torch_models()}) {
     for (const ModelRow& row : table) {
       if (std::string_view(row.name).starts_with(stock_compiler)) {
         models->by_name.emplace(row.name, row.model);
+      } else if (PyObject* code = find_local_code(row.name)) {
+        models->by_code.emplace(Py_NewRef(code), row.model);
       } else if (Ref found = find_by_name(row.name)) {
         // Some names are of one version of PyTorch only.
         models->by_object.emplace(found.release(), row.model);
@@ -87,6 +112,8 @@ Model find_model(PyObject* callable) {
   if (found != models->by_object.end()) return found->second;
   if (!PyFunction_Check(callable)) return nullptr;
   const auto* function = reinterpret_cast<PyFunctionObject*>(callable);
+  const auto by_code = models->by_code.find(function->func_code);
+  if (by_code != models->by_code.end()) return by_code->second;
   if (function->func_module == nullptr || !PyUnicode_Check(function->func_module)) return nullptr;
   const std::string module = to_string(function->func_module);
   if (!module.starts_with(stock_compiler)) return nullptr;

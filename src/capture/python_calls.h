@@ -1,10 +1,13 @@
-/// \file Calls of Python in a graph, as an operator: `assay_python::call(number, tensors)`. Each
-/// run makes the call that has the number, with these tensors among its arguments. Used by the
-/// recorder for what cannot be recorded as operators, such as gradients that are written in Python.
+/// \file Calls of Python in a graph, as operators: `assay_python::call(number, tensors)`, and
+/// `call_one` where a single tensor is returned. Each run makes the call that has the number, with
+/// these tensors among its arguments. Used by the recorder for what cannot be recorded as
+/// operators, such as gradients that are written in Python and transforms of functions.
 #pragma once
 
 #include <Python.h>
+#include <c10/core/ScalarType.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -13,13 +16,46 @@
 namespace assay::capture {
 
 inline constexpr const char* kPythonCall = "torch.ops.assay_python.call.default";
+inline constexpr const char* kPythonCallOne = "torch.ops.assay_python.call_one.default";
+
+/// How each run makes an object that the call needs.
+struct PythonArgument {
+  enum class Kind : std::uint8_t {
+    object,    ///< This very one.
+    tensor,    ///< The one at `index` among the node's tensors.
+    tuple,     ///< Of `parts`.
+    list,      ///< Of `parts`.
+    dict,      ///< Keys and values in turn.
+    function,  ///< Like `object`; parts: defaults, keyword defaults, dict, contents of its cells.
+    method,    ///< Function, receiver.
+    partial,   ///< Function, tuple of arguments, dict of keywords.
+    nothing,   ///< Of a cell: empty.
+  };
+  Kind kind = Kind::object;
+  Ref object;
+  std::size_t index = 0;
+  std::vector<PythonArgument> parts;
+};
 
 struct PythonCall {
-  Ref callable;
-  std::vector<Ref> arguments;  ///< Null in the places of tensors.
+  PythonArgument callable;
+  std::vector<PythonArgument> arguments;
+  Ref names;  ///< Of the last arguments, or null.
+  /// A tensor that the recorded call returned.
+  struct Result {
+    c10::ScalarType dtype;
+    bool requires_grad;
+    std::vector<std::int64_t> sizes;
+  };
+  std::vector<Result> results;
+  bool results_vary = false;  ///< In size.
 };
 
 /// Its number, for the life of the process: a graph may live as long.
 std::int64_t add_python_call(PythonCall call);
+
+/// The tensors in what a call returned, which may be in tuples, lists and dicts. False: there are
+/// other objects than these and None.
+bool tensors_of_result(PyObject* result, std::vector<PyObject*>& tensors, int depth = 0);
 
 }  // namespace assay::capture

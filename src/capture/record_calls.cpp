@@ -51,14 +51,20 @@ std::optional<std::string> disabled_reason(PyObject* function) {
   return std::nullopt;
 }
 
+// Whether a function carries a mark of ours.
+bool is_marked(PyObject* function, PyObject* mark) {
+  PyObject* dict = reinterpret_cast<PyFunctionObject*>(function)->func_dict;
+  return dict != nullptr && PyDict_GetItem(dict, mark) == Py_True;
+}
+
 // By where it was written: functools.wraps gives a wrapper the name and module of what it wraps.
 bool is_of_stocks_compiler(PyFunctionObject* function) {
   static PyObject* const key = PyUnicode_InternFromString("__name__");
   PyObject* module = PyDict_GetItem(function->func_globals, key);
   if (module == nullptr || !PyUnicode_Check(module)) return false;
   const std::string name = to_string(module);
-  // It wraps nn.Module.__init__.
-  if (name == "torch._dynamo.mutation_guard") return false;
+  // These do not compile: one wraps nn.Module.__init__, the other has the assertions of tests.
+  if (name == "torch._dynamo.mutation_guard" || name == "torch._dynamo.test_case") return false;
   return name.starts_with("torch._dynamo") || name.starts_with("torch._inductor");
 }
 
@@ -74,16 +80,20 @@ PyObject* scripted_function(PyObject* callable) {
   return function && PyFunction_Check(function.get()) ? function.get() : nullptr;  // kept by it
 }
 
-// functools.lru_cache of a library: whether a package is installed, a warning that is given once.
-// For these arguments it has been called now, so that later calls have no effects, and its result
-// is what it is. A program's own function may be told to forget its results.
-bool is_cached_by_library(PyObject* callable) {
+bool is_cached(PyObject* callable) {
   static PyTypeObject* const type = [] {
     const Ref module = Ref::steal(import_module("functools"));
     return reinterpret_cast<PyTypeObject*>(
         PyObject_GetAttrString(module.get(), "_lru_cache_wrapper"));
   }();
-  if (Py_TYPE(callable) != type) return false;
+  return Py_TYPE(callable) == type;
+}
+
+// functools.lru_cache of a library: whether a package is installed, a warning that is given once.
+// For these arguments it has been called now, so that later calls have no effects, and its result
+// is what it is. A program's own function may be told to forget its results.
+bool is_cached_by_library(PyObject* callable) {
+  if (!is_cached(callable)) return false;
   const Ref module = Ref::steal(PyObject_GetAttrString(callable, "__module__"));
   PyErr_Clear();
   if (!module || !PyUnicode_Check(module.get())) return false;
@@ -271,6 +281,13 @@ PyObject* Recorder::call_function(Activation& a, const Call& call, Source* const
   auto* function = reinterpret_cast<PyFunctionObject*>(call.callable);
   auto* code = reinterpret_cast<PyCodeObject*>(function->func_code);
   if (const auto reason = disabled_reason(call.callable)) return call_plainly(a, call, *reason);
+  static PyObject* const in_graph = PyUnicode_InternFromString("_assay_in_graph");
+  if (is_marked(call.callable, in_graph) && !prefers_breaks()) {
+    guard_identity(call.callable);
+    return call_as_one(a, call, nullptr, Followed::nothing);
+  }
+  static PyObject* const constant = PyUnicode_InternFromString("_assay_constant_result");
+  if (is_marked(call.callable, constant)) return call_cached(a, call, true);
   if (is_of_stocks_compiler(function)) {
     return call_plainly(a, call, name_of(call.callable) + " is compiled by stock torch.compile");
   }
@@ -362,6 +379,7 @@ PyObject* Recorder::call_instance(Activation& a, const Call& call) {
     return call_object(a, {function, call.args, call.count, call.names});
   }
   if (is_cached_by_library(callable)) return call_cached(a, call);
+  if (is_cached(callable) && allows_no_break()) return call_program_cache(a, call);
   if (PyWeakref_CheckRefExact(callable)) return call_weak_reference(a, call);
   PyObject* found = lookup_on_type(Py_TYPE(callable), call_name);
   if (found != nullptr && PyFunction_Check(found)) {
@@ -382,7 +400,33 @@ PyObject* Recorder::call_weak_reference(Activation& a, const Call& call) {
   return Py_NewRef(referent);
 }
 
-PyObject* Recorder::call_cached(Activation& a, const Call& call) {
+// A program may tell its function to forget its results, and it has effects then: it is asked again
+// whether it returns the same. That counts as a hit, so it is not done where a break is allowed.
+PyObject* Recorder::call_program_cache(Activation& a, const Call& call) {
+  guard_identity(call.callable);
+  use_sizes(call, SizeUse::all);
+  const bool has_values_only =
+      call.names == nullptr && std::all_of(call.args, call.args + call.count, is_scalar);
+  if (!has_values_only) {
+    return call_plainly(a, call,
+                        "a call of the cached " + name_of(call.callable) + " with objects");
+  }
+  Ref key = Ref::steal(PyTuple_New(static_cast<Py_ssize_t>(call.count) + 1));
+  PyTuple_SET_ITEM(key.get(), 0, Py_NewRef(call.callable));
+  for (std::size_t i = 0; i < call.count; ++i) {
+    PyTuple_SET_ITEM(key.get(), static_cast<Py_ssize_t>(i) + 1, Py_NewRef(call.args[i]));
+  }
+  PyObject* result = call_unseen(call);
+  if (result == nullptr) return nullptr;
+  if (is_scalar(result)) {
+    arrived(result, sources_.get(Access::answer, nullptr, key.get()));
+  } else if (!stop(a, "the cached " + name_of(call.callable) + " returns an object")) {
+    Py_CLEAR(result);
+  }
+  return result;
+}
+
+PyObject* Recorder::call_cached(Activation& a, const Call& call, bool may_run_operators) {
   guard_identity(call.callable);
   use_sizes(call, SizeUse::all);
   for (std::size_t i = 0; i < call.count; ++i) {
@@ -393,6 +437,7 @@ PyObject* Recorder::call_cached(Activation& a, const Call& call) {
     }
     guard_identity(call.args[i]);
   }
+  if (may_run_operators) return made(a, call_unseen(call), "a function with a constant result");
   const SuspendScope suspended(*this);
   return made(a, call_watched(a, call), "a cached function");
 }

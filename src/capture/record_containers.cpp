@@ -276,6 +276,18 @@ PyObject* Recorder::contains(Activation& a, Operand item, Operand container, boo
     use_as_key(item.object);
     return watched(a, before, Operations::contains(a, item, container, invert));
   }
+  if (PyObject* viewed = dict_of_view(object)) {
+    // Values and items are compared; so is the key of an item, and looked for.
+    bool is_known = is_scalar(item.object) || has_only_values(item.object);
+    is_known = is_known && know_contents(viewed);
+    Py_ssize_t position = 0;
+    PyObject* key = nullptr;
+    PyObject* value = nullptr;
+    while (is_known && PyDict_Next(viewed, &position, &key, &value) != 0) {
+      is_known = is_scalar(key) && know_comparable(item.object, value);
+    }
+    if (is_known) return watched(a, before, Operations::contains(a, item, container, invert));
+  }
   if (is_python_method(object, "__iter__")) return contains_by_iterating(a, item, object, invert);
   return plainly("`in` on an object that is not modelled");
 }

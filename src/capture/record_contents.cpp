@@ -1,4 +1,5 @@
 // What is in containers: known and guarded before it is used, noted when it is changed.
+#include <algorithm>
 #include <string>
 
 #include "capture/constant_objects.h"
@@ -96,6 +97,10 @@ bool Recorder::know_items(PyObject* dict, Tracked& tracked, bool opens) {
 void Recorder::before_item_change(PyObject* dict) {
   constexpr Py_ssize_t kMost = 1000;  // larger ones are not looked at as a whole
   Tracked* tracked = tracked_.find(dict);
+  if (calls_as_one_ > 0 && tracked != nullptr && tracked->source != nullptr &&
+      std::ranges::find(one_call_dicts_, dict, &DictBefore::dict) == one_call_dicts_.end()) {
+    one_call_dicts_.push_back({dict, Ref::steal(PyDict_Copy(dict))});
+  }
   if (tracked == nullptr || tracked->source == nullptr || tracked->is_known ||
       tracked->is_mutated || PyDict_GET_SIZE(dict) > kMost) {
     return;

@@ -77,9 +77,8 @@ std::string text_of(const graph::StackTrace& stack) {
   return " (" + frame.file + ":" + std::to_string(frame.line) + ", " + frame.text + ")";
 }
 
-// What torch._dynamo.mark_dynamic and assay.mark_dynamic note on a tensor.
-std::uint64_t marked_dimensions(PyObject* tensor) {
-  static PyObject* const name = PyUnicode_InternFromString("_dynamo_dynamic_indices");
+// What mark_dynamic or mark_static note on a tensor.
+std::uint64_t marked_dimensions(PyObject* tensor, PyObject* name) {
   PyObject** dict = _PyObject_GetDictPtr(tensor);
   PyObject* marked = dict == nullptr || *dict == nullptr ? nullptr : PyDict_GetItem(*dict, name);
   if (marked == nullptr || !PyAnySet_Check(marked)) return 0;
@@ -113,10 +112,13 @@ std::uint64_t Recorder::open_dimensions(const Tracked& tracked, PyObject* tensor
   const at::Tensor& value = tensor_of(tensor);
   if (value.is_nested() || value.layout() != c10::kStrided || value.dim() > 63) return 0;
   if (!follows_sizes_) return 0;
-  const std::uint64_t marked = has_marked_tensors() ? marked_dimensions(tensor) : 0;
+  static PyObject* const dynamic = PyUnicode_InternFromString("_dynamo_dynamic_indices");
+  static PyObject* const fixed = PyUnicode_InternFromString("_dynamo_static_indices");
+  const std::uint64_t marked = has_marked_tensors() ? marked_dimensions(tensor, dynamic) : 0;
+  const std::uint64_t closed = has_marked_tensors() ? marked_dimensions(tensor, fixed) : 0;
   if (const auto found = open_.sizes.find(tracked.source->expression());
       found != open_.sizes.end()) {
-    return found->second | marked;
+    return (found->second | marked) & ~closed;
   }
   if (marked != 0) return marked;
   if (!is_open_by_default_ || Py_TYPE(tensor) == parameter_type()) return 0;
@@ -127,7 +129,7 @@ std::uint64_t Recorder::open_dimensions(const Tracked& tracked, PyObject* tensor
   for (std::int64_t i = 0; i < value.dim(); ++i) {
     if (value.size(i) > 1) open |= bit(i);
   }
-  return open;
+  return open & ~closed;
 }
 
 PyObject* Recorder::open_number(PyObject* value, Source& source) {

@@ -36,25 +36,17 @@ bool is_view_attribute(std::string_view name) {
 
 // Operators that change what a tensor is, not what it holds.
 bool changes_identity(std::string_view name) {
-  static const std::unordered_set<std::string_view> names = {"requires_grad_",
-                                                             "detach_",
-                                                             "set_",
-                                                             "resize_",
-                                                             "resize_as_",
-                                                             "retain_grad",
-                                                             "_resize_output_",
-                                                             "set_data",
-                                                             "rename_",
-                                                             "share_memory_",
-                                                             "data",
-                                                             "sparse_resize_",
-                                                             "squeeze_",
-                                                             "unsqueeze_",
-                                                             "transpose_",
-                                                             "t_",
-                                                             "swapaxes_",
-                                                             "swapdims_",
-                                                             "as_strided_"};
+  static const std::unordered_set<std::string_view> names = {
+      "requires_grad_", "detach_",         "set_",       "resize_", "resize_as_",
+      "retain_grad",    "_resize_output_", "set_data",   "rename_", "share_memory_",
+      "data",           "sparse_resize_",  "as_strided_"};
+  return names.contains(name);
+}
+
+// Likewise, but a tensor that the graph computes may become another view of its memory.
+bool changes_view(std::string_view name) {
+  static const std::unordered_set<std::string_view> names = {"squeeze_", "unsqueeze_", "transpose_",
+                                                             "t_",       "swapaxes_",  "swapdims_"};
   return names.contains(name);
 }
 
@@ -298,6 +290,13 @@ PyObject* Recorder::call_tensor_function(Activation& a, const graph::Target& tar
   std::vector<graph::NamedArgument> kwargs;
   if (!resolves(target, is_method)) {
     return call_plainly(a, call, "'" + target.name() + "' cannot be part of a graph");
+  }
+  if (changes_view(target.base_name())) {
+    const Tracked* tracked = call.count == 0 ? nullptr : tracked_.find(call.args[0]);
+    if (tracked == nullptr || tracked->kind != Tracked::Kind::node) {
+      return call_plainly(a, call, "'" + target.name() + "' of a tensor from before");
+    }
+    fix_all_sizes("'" + target.name() + "' moves the dimensions of a tensor");
   }
   if (is_of_a_library(target) && grad_mode_ && needs_gradient(call)) {
     return call_plainly(a, call, "the gradient of '" + target.name() + "' is written in Python");

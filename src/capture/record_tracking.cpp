@@ -114,6 +114,11 @@ Ref values_of_slots(PyObject* object) {
 }
 
 void Recorder::save_for_rollback(PyObject* object, bool always) {
+  if (calls_as_one_ + calls_around_ > 0) {
+    const Tracked* tracked = tracked_.find(object);
+    const bool is_older = tracked == nullptr || tracked->order < one_call_start_;
+    one_call_changes_older_ = one_call_changes_older_ || is_older;
+  }
   if (inlined_.empty() && !always) return;  // a break forgets whole instructions of the root only
   for (const Saved& saved : saved_) {
     if (saved.object == object) return;

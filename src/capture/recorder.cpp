@@ -64,7 +64,10 @@ void Recorder::begin(Activation& root, OpenSources open, bool is_open_by_default
   after_pop_except_ = false;
   no_exception_ = false;
   creating_.clear();
-  calls_as_one_ = 0;
+  calls_as_one_ = calls_around_ = 0;
+  entering_natively_ = nullptr;
+  one_call_dicts_.clear();
+  is_random_ = false;
   sources_ = SourceTree();
   tracked_.clear();
   lookups_.clear();
@@ -245,17 +248,7 @@ void Recorder::enter(Activation& inlined) {
       tracked_.add(made_object, Tracked::Kind::local).is_known = true;
     }
   }
-  // C code has made these for the function that it calls back.
-  for (int i = 0; calls_as_one_ > 0 && i < code->co_argcount; ++i) {
-    PyObject* given = inlined.locals[i];
-    if (given == nullptr || !PyTuple_CheckExact(given) || tracked_.find(given) != nullptr) continue;
-    bool is_known = true;
-    for (Py_ssize_t item = 0; item < PyTuple_GET_SIZE(given); ++item) {
-      PyObject* object = PyTuple_GET_ITEM(given, item);
-      is_known = is_known && (is_scalar(object) || tracked_.find(object) != nullptr);
-    }
-    if (is_known) tracked_.add(given, Tracked::Kind::local).is_known = true;
-  }
+  if (calls_as_one_ > 0 && !inlined_.back().returns_to_program) called_back(inlined);
   // `self` of an __init__ that type.__call__ calls has not been seen before.
   if (creating_.empty()) return;
   PyObject* self = inlined.code->co_argcount > 0 ? inlined.locals[0] : nullptr;

@@ -17,6 +17,7 @@
 #include "aten/autocast_regions.h"
 #include "aten/operator_watch.h"
 #include "capture/operations.h"
+#include "capture/recorder_state.h"
 #include "capture/segment.h"
 #include "capture/size_numbers.h"
 #include "capture/source.h"
@@ -27,32 +28,10 @@
 
 namespace assay::capture {
 
-/// A call as models see it: positional arguments first, then those named by `names`.
-struct Call {
-  PyObject* callable = nullptr;
-  PyObject* const* args = nullptr;
-  std::size_t count = 0;      ///< Keyword arguments included.
-  PyObject* names = nullptr;  ///< A tuple, or null.
-  std::size_t positional() const {
-    return count - (names == nullptr ? 0 : static_cast<std::size_t>(PyTuple_GET_SIZE(names)));
-  }
-};
+enum class SizeUse;     // models.h
+struct PythonArgument;  // python_calls.h
 
-enum class SizeUse;  // models.h
-
-/// What the recorder asks of its surroundings when a segment ends.
-class SegmentSink {
- public:
-  virtual ~SegmentSink() = default;
-  /// A segment of `root` that started at instruction `start` has ended. Returns false with a Python
-  /// exception set: the backend failed, or `fullgraph` does not allow the break.
-  virtual bool finished(Activation& root, int start, std::unique_ptr<Segment> segment,
-                        std::vector<c10::IValue> example_inputs) = 0;
-  /// Whether a break is an error, so that graphs hold what backends cannot compile ahead of time.
-  virtual bool allows_no_break() const = 0;
-};
-
-class Recorder final : public Operations {
+class Recorder final : public Operations, public RecorderState {
  public:
   explicit Recorder(SegmentSink& sink) : sink_(sink) {}
 
@@ -140,13 +119,6 @@ class Recorder final : public Operations {
   bool append(PyObject* list, PyObject* item);
   bool set_grad_mode(Activation& a, bool enabled);
   bool grad_mode() const { return grad_mode_; }
-  /// A region of autocast on the CPU that the segment has entered, and not left so far.
-  struct AutocastRegion {
-    PyObject* manager;  // tracked, so alive
-    graph::Node* node;
-    aten::AutocastState before;
-    aten::AutocastState inside;
-  };
   /// The innermost one, or null.
   const AutocastRegion* autocast_region() const {
     return autocast_.empty() ? nullptr : &autocast_.back();
@@ -200,11 +172,27 @@ class Recorder final : public Operations {
   PyObject* call_question(Activation& a, const Call& call);
   /// As type.__call__ does: makes an object, and initializes it.
   PyObject* instantiate(Activation& a, const Call& call);
-  /// Makes a call of C code whose result only depends on its arguments, and adds it to the graph as
-  /// one call, made as CPython does in every run. The Python functions that it calls back are
-  /// followed, to see that they do nothing else; `context` is the type of an object that the C code
-  /// makes for them.
-  PyObject* call_as_one(Activation& a, const Call& call, PyTypeObject* context);
+  /// What of a call that becomes one of the graph is followed, to see that it does nothing but
+  /// compute.
+  enum class Followed : std::uint8_t {
+    all,                 ///< Of C code: what it calls back.
+    what_it_calls_back,  ///< Of a function of torch: the program's functions, and modules.
+    nothing,             ///< The program says so (allow_in_graph).
+  };
+  /// Makes a call whose result only depends on its arguments, and adds it to the graph as one call,
+  /// made as CPython does in every run. `context` is the type of an object that C code makes for
+  /// what it calls back.
+  PyObject* call_as_one(Activation& a, const Call& call, PyTypeObject* context,
+                        Followed followed = Followed::all);
+  /// Makes a call of a function of torch, whose own code is not followed: what it calls back is,
+  /// and becomes part of the graph. It must only call back, and pass on what that returns.
+  PyObject* call_around(Activation& a, const Call& call);
+  bool allows_no_break() const { return sink_.allows_no_break(); }
+  /// Whether a graph that cannot be compiled ahead of time is worse than none.
+  bool prefers_breaks() const { return sink_.compiles_ahead_of_time() && !sink_.allows_no_break(); }
+  /// A frame that CPython enters while such a call is made is torch's own: it is not followed, but
+  /// what it calls back is.
+  bool runs_natively(const _PyInterpreterFrame& frame);
   /// The size of a tensor is not known when the graph is made.
   bool has_open_size(PyObject* object);
   // Sizes that may be others in later calls (record_sizes.cpp).
@@ -308,46 +296,6 @@ class Recorder final : public Operations {
   friend class RecipeBuilder;
   friend class SuspendScope;
 
-  /// What the root's state was at the start of its current instruction.
-  struct Checkpoint {
-    std::uint64_t tracked = 0;
-    std::size_t sources = 0;
-    std::size_t lookups = 0;
-    std::size_t subclass_checks = 0;
-    std::size_t effects = 0;
-    std::size_t nodes = 0;
-    std::size_t distinct = 0;
-    bool grad_mode = true;
-    std::vector<AutocastRegion> autocast;
-    SizeNumbers::Mark size_numbers;
-  };
-  /// What a local object held before an inlined function changed it.
-  struct Saved {
-    PyObject* object;  // tracked, so alive
-    Ref contents;
-  };
-  struct RecordedEffect {
-    Effect::Kind kind;
-    Ref target;
-    Ref key;
-    Ref value;
-    std::string line = line_of_effect();
-  };
-  struct Member {
-    PyObject* object;
-    PyObject* descriptor;
-    bool operator==(const Member&) const = default;
-  };
-  struct Input {
-    Source* source;
-    graph::Node* placeholder;
-    at::Tensor tensor;
-    std::uint32_t version;
-    bool requires_grad;
-    bool is_leaf;
-    Ref number;  // in the place of the tensor
-  };
-
   bool end_segment(int end, bool is_return, BreakReason reason);
   void roll_back();
   BreakReason describe_break(const Activation& a, std::string reason) const;
@@ -359,6 +307,17 @@ class Recorder final : public Operations {
   bool bind_results(PyObject* result, graph::Node& node);
   std::vector<PyObject*> untracked_tensors(PyObject* result);
   void take_back(std::size_t first_node);
+  /// How each run makes an argument of such a call; false if it cannot.
+  bool describe_argument(PyObject* object, PythonArgument& made, CallTensors& tensors,
+                         int depth = 0);
+  bool describe_arguments(PyObject* container, PythonArgument& made, CallTensors& tensors,
+                          int depth);
+  bool describe_function(PyObject* object, PythonArgument& made, CallTensors& tensors, int depth);
+  /// A function of the program is called by code that is not followed: what that has made for it
+  /// is known from now on.
+  void called_back(Activation& inlined);
+  /// Whether there are no other effects than changes of these dicts, which were taken back.
+  bool are_taken_back(const std::vector<DictBefore>& changed) const;
   graph::StackTrace user_stack() const;
   PyObject* tensor_attribute(Activation& a, PyObject* tensor, PyObject* name);
   PyObject* instance_attribute(Activation& a, PyObject* object, PyObject* name);
@@ -382,7 +341,8 @@ class Recorder final : public Operations {
   PyObject* call_weak_reference(Activation& a, const Call& call);
   PyObject* call_builtin(Activation& a, const Call& call);
   PyObject* call_partial(Activation& a, const Call& call);
-  PyObject* call_cached(Activation& a, const Call& call);
+  PyObject* call_cached(Activation& a, const Call& call, bool may_run_operators = false);
+  PyObject* call_program_cache(Activation& a, const Call& call);
   PyObject* tensor_operator(Activation& a, const char* name, PyObject* left, PyObject* right);
   /// Which dimensions of a tensor from outside may have other sizes later.
   std::uint64_t open_dimensions(const Tracked& tracked, PyObject* tensor) const;
@@ -424,12 +384,6 @@ class Recorder final : public Operations {
   Activation* root_ = nullptr;
   int start_ = 0;
   int suspended_ = 0;
-  /// A frame of a function that is followed.
-  struct Inlined {
-    Activation* activation;
-    std::uint64_t entered_at;
-    bool returns_to_program;  ///< And not to C code, which may look at what it returns.
-  };
   std::vector<Inlined> inlined_;
   const PyCodeObject* calling_ = nullptr;  // of the function that the program itself calls
   SourceTree sources_;
@@ -441,9 +395,15 @@ class Recorder final : public Operations {
   std::vector<Saved> saved_;
   std::vector<Member> known_members_;
   std::vector<PyTypeObject*> creating_;  // types whose instances are being made
-  int calls_as_one_ = 0;                 // C code that calls back is running
-  bool saw_open_size_ = false;           // among the arguments of a call
-  bool saw_varying_size_ = false;        // likewise
+  int calls_as_one_ = 0;                 // code that calls back is running
+  int calls_around_ = 0;                 // likewise
+  std::uint64_t one_call_start_ = 0;     // what was tracked before the innermost of these
+  bool one_call_changes_older_ = false;  // what it calls back has changed some of that
+  const PyCodeObject* entering_natively_ = nullptr;
+  std::vector<DictBefore> one_call_dicts_;
+  bool is_random_ = false;         // a call of Python in the graph draws random numbers
+  bool saw_open_size_ = false;     // among the arguments of a call
+  bool saw_varying_size_ = false;  // likewise
   OpenSources open_;
   bool is_open_by_default_ = false;  // sizes of tensors that are not a module's
   bool follows_sizes_ = false;

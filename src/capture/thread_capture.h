@@ -28,6 +28,9 @@ class ThreadCapture : public SegmentSink {
   bool finished(Activation& root, int start, std::unique_ptr<Segment> segment,
                 std::vector<c10::IValue> example_inputs) override;
   bool allows_no_break() const override { return cache != nullptr && cache->settings.fullgraph; }
+  bool compiles_ahead_of_time() const override {
+    return cache != nullptr && cache->settings.backend->compiles_halves;
+  }
 
   Recorder recorder;
   std::shared_ptr<SegmentCache> cache;
@@ -37,6 +40,9 @@ class ThreadCapture : public SegmentSink {
   const Segment* expected = nullptr;
   const CaptureRecord* compiling = nullptr;
   PendingError pending;
+  /// A break that `fullgraph` does not allow was raised. A handler of the program may have caught
+  /// it, but the call does not end well.
+  Ref unsupported;
   /// A frame met more sizes than may be compiled: it and what it calls run eagerly where no segment
   /// fits.
   bool replays_only = false;

@@ -4,6 +4,9 @@
 #include <array>
 #include <string_view>
 
+#include "capture/hook.h"
+#include "capture/ref.h"
+
 namespace assay::capture {
 
 namespace {
@@ -96,7 +99,11 @@ void raise_unsupported(const BreakReason& reason, const std::vector<CodeLine>& s
   const std::string text = reason.reason + text_of(stack) +
                            "\n  hint: " + hint_about(reason, stack) +
                            "; fullgraph=True does not allow graph breaks, fullgraph=False does";
-  PyErr_SetString(unsupported_class(), text.c_str());
+  // Made here and now: a handler on the way would make it while frames are captured, its __init__
+  // among them.
+  const NativeFramesScope natively;
+  const Ref error = Ref::steal(PyObject_CallFunction(unsupported_class(), "s", text.c_str()));
+  if (error) PyErr_SetObject(unsupported_class(), error.get());
 }
 
 }  // namespace assay::capture

@@ -481,3 +481,46 @@ def test_global_cache_of_tensors():
     yield call(data(3))
     yield call(data(5))
     yield call(data(3))
+
+
+@program(call(data(3), [1, 2]), call(data(3), [1, 2]), call(data(3), [3, 4]), graphs=1, breaks=0)
+def test_operators_called_by_name(x, numbers):
+    numbers.__setitem__(0, 7)
+    numbers.__delitem__(1)
+    more = numbers.__add__([5]).__mul__(2)
+    some = {1, 2}.__or__({3}).__and__({2, 3})
+    merged = {"a": 1}.__or__({"b": 2})
+    answers = (numbers.__eq__([7]), {1}.__le__({1, 2}), (1, 2).__lt__((1, 3)), {}.__ne__({1: 1}))
+    return (
+        x * len(more),
+        more,
+        sorted(some),
+        merged,
+        answers,
+        b"a,b".split(b","),
+        (-7).__floordiv__(2),
+    )
+
+
+@program(call(data(3), [1]), call(data(3), [1]), call(data(3), (1,)))
+def test_operators_that_are_not_implemented(x, other):
+    return x + 1, {1}.__or__(other), [1].__eq__(other), [1].__lt__((1,))
+
+
+@program(call(data(3), 1), call(data(3), 1), call(data(3), 2), graphs=1, breaks=0)
+def test_in_views_of_a_dict(x, number):
+    found = {"a": 1, "b": x}
+    return (
+        x * 2,
+        ("a", number) in {"a": 1}.items(),
+        number in {"a": 1}.values(),
+        "b" in found.keys(),
+    )
+
+
+@program(call(data(3), []), call(data(3), {}), call(data(3), set()), call(data(3), []))
+def test_hash_of_what_has_none(x, container):
+    try:
+        return x + hash(container)
+    except TypeError as error:
+        return x - 1, str(error)

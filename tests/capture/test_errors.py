@@ -442,3 +442,45 @@ def test_ctrl_c_at_any_time(seed: int, tmp_path: Path) -> None:
     _, interrupts, _, calls = done.stdout.split()
     assert int(interrupts) > 20
     assert int(calls) > 20
+
+
+def test_a_break_that_the_program_catches_is_raised_all_the_same() -> None:
+    def catches(x: torch.Tensor) -> torch.Tensor:
+        try:
+            factor = x.sum().item()
+        except Exception:
+            factor = 0
+        return x * factor
+
+    compiled = assay.compile(catches, backend="eager", fullgraph=True)
+    for _ in range(2):
+        with pytest.raises(assay.Unsupported, match="'item' depends on the values"):
+            compiled(torch.ones(2))
+
+
+def test_a_break_by_an_instruction_that_is_left_to_python() -> None:
+    def groups(x: torch.Tensor) -> torch.Tensor:
+        try:
+            raise ExceptionGroup("two", [ValueError(1), KeyError(2)])
+        except* (ValueError, KeyError):
+            x = x + 1
+        return x
+
+    with pytest.raises(assay.Unsupported, match=r"except\*"):
+        assay.compile(groups, backend="eager", fullgraph=True)(torch.ones(2))
+
+
+def test_a_break_in_a_generator_of_the_standard_library() -> None:
+    def chooses(x: torch.Tensor) -> torch.Tensor:
+        with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+            return x + x.sum().item()
+
+    with pytest.raises(assay.Unsupported):
+        assay.compile(chooses, backend="eager", fullgraph=True)(torch.ones(2))
+
+
+def test_an_overload_that_is_met_for_the_first_time_is_no_break() -> None:
+    compiled = assay.compile(
+        lambda x: torch.ops.aten.digamma.default(x), backend="eager", fullgraph=True
+    )
+    assert compiled(torch.ones(1)).shape == (1,)

@@ -5,6 +5,7 @@ PYTEST_DONT_REWRITE: the programs' assertions are to be plain ones."""
 from __future__ import annotations
 
 import contextlib
+import unittest
 
 import pytest
 import torch
@@ -460,3 +461,32 @@ def test_a_graph_raises_after_it_has_mutated_its_input(backend):
     with pytest.raises(IndexError, match="index out of range in self"):
         compiled(x, torch.tensor([0, 7]))
     assert x.tolist() == [2, 2, 2]
+
+
+@program
+def test_assertions_of_unittest():
+    case = unittest.TestCase()
+
+    def checks(x):
+        with case.assertRaises(KeyError) as caught:
+            {}["missing"]
+        case.assertRaises(ValueError, int, "x")
+        case.assertEqual(caught.exception.args, ("missing",))
+        return x + 1
+
+    yield checks
+    for _ in range(3):
+        yield call(data(3))
+
+
+def test_assertions_of_unittest_are_no_break() -> None:
+    case = unittest.TestCase()
+
+    def checks(x: torch.Tensor) -> torch.Tensor:
+        with case.assertRaises(ValueError):
+            int("x")
+        return x + 1
+
+    compiled = assay.compile(checks, backend="eager", fullgraph=True)
+    for _ in range(2):
+        assert compiled(torch.zeros(1)).item() == 1

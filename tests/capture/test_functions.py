@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import operator
 
 import torch
 
+import assay
 from capture.harness import call, data, program
 
 
@@ -391,3 +393,59 @@ def test_compiled_function_calls_compiled_function():
     second = outer(first, 4)
     yield call(second, 3)
     yield call(second, 5)
+
+
+TABLE = {1: 10}
+
+
+@functools.lru_cache
+def looked_up(key):
+    return TABLE[key] + 1
+
+
+@program
+def test_a_function_that_is_cached():
+    looked_up.cache_clear()
+    TABLE[1] = 10
+
+    def compute(x):
+        return x * looked_up(1)
+
+    yield compute
+    yield call(data(3))
+    TABLE[1] = 20
+    yield call(data(3))
+    looked_up.cache_clear()
+    yield call(data(3))
+    looked_up.cache_clear()
+    del TABLE[1]
+    yield call(data(3))
+
+
+def test_a_cached_function_is_no_break() -> None:
+    looked_up.cache_clear()
+    TABLE[1] = 10
+    compiled = assay.compile(lambda x: x * looked_up(1), backend="eager", fullgraph=True)
+    assert [compiled(torch.ones(1)).item() for _ in range(2)] == [11, 11]
+    TABLE[1] = 20
+    assert compiled(torch.ones(1)).item() == 11
+    looked_up.cache_clear()
+    assert compiled(torch.ones(1)).item() == 21
+
+
+@functools.lru_cache
+def kept_list(length):
+    return [0] * length
+
+
+@program
+def test_a_cached_function_that_returns_an_object():
+    kept_list.cache_clear()
+
+    def compute(x):
+        kept_list(2)[0] += 1
+        return x * kept_list(2)[0], kept_list(2)
+
+    yield compute
+    for _ in range(3):
+        yield call(data(3))

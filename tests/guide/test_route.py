@@ -332,3 +332,100 @@ def test_counters_exceptions_and_hooks_of_dynamo(tmp_path: Path) -> None:
     assert lines[1] == "{'total': 2, 'ok': 2}"
     assert lines[2:4] == ["True Unsupported", "True BackendCompilerFailed"]
     assert lines[4:] == ["1 True", "recompile", "limit", "True"]
+
+
+def test_control_flow_outside_of_a_compiled_function(tmp_path: Path) -> None:
+    text = """
+        import torch
+        layer = torch.nn.Linear(2, 2)
+
+        def choose(x):
+            return torch.cond(x.sum() > 0, lambda v: layer(v), lambda v: layer(v) - 1, (x,))
+
+        for x in (torch.ones(2), -torch.ones(2)):
+            eager, compiled = choose(x), torch.compile(choose, backend="eager")(x)
+            print(torch.equal(eager, compiled), eager.requires_grad, compiled.requires_grad)
+    """
+    assert output(tmp_path, text) == "True True True\n" * 2
+
+
+def test_a_compiled_module_looks_like_pytorchs(tmp_path: Path) -> None:
+    text = """
+        import copy, torch, torch._dynamo
+        inner = torch.nn.Linear(2, 2)
+        model = torch.compile(inner, backend="eager")
+        print(list(model.state_dict()), isinstance(model, torch._dynamo.OptimizedModule))
+        model.eval()
+        model.scale = 3
+        print(inner.training, model.training, inner.scale, model.in_features)
+        print(model._orig_mod is inner)
+        model.register_forward_hook(lambda module, args, result: result * 0)
+        print(model(torch.ones(2)).sum().item(), inner(torch.ones(2)).sum().item() != 0)
+        other = copy.deepcopy(model)
+        other.load_state_dict(model.state_dict())
+        print(other._orig_mod is inner, torch.equal(other.weight, inner.weight))
+        print(torch.compile(model, backend="eager")._orig_mod is inner)
+    """
+    assert output(tmp_path, text).splitlines() == [
+        "['_orig_mod.weight', '_orig_mod.bias'] True",
+        "False False 3 2",
+        "True",
+        "0.0 True",
+        "False True",
+        "True",
+    ]
+
+
+def test_what_a_program_says_of_its_functions(tmp_path: Path) -> None:
+    text = """
+        import functools, torch, torch._dynamo
+        from torch._dynamo.testing import CompileCounter
+
+        @torch._dynamo.allow_in_graph
+        def opaque(x, scale):
+            torch._dynamo.graph_break()
+            return {"result": (x + 1) * scale}
+
+        @torch._dynamo.assume_constant_result
+        def constant():
+            return int(torch.tensor(5).item())
+
+        def f(x):
+            return opaque(x, 2.0)["result"] * constant()
+
+        counter = CompileCounter()
+        compiled = torch.compile(f, backend=counter, fullgraph=True)
+        for value in (1.0, 2.0):
+            print(compiled(torch.tensor(value)).item())
+        print(counter.frame_count, counter.op_count)
+        print(torch.compile(f, backend="aot_eager")(torch.tensor(1.0)).item())
+    """
+    assert output(tmp_path, text).split() == ["20.0", "30.0", "1", "2", "20.0"]
+
+
+def test_which_sizes_stay_open(tmp_path: Path) -> None:
+    text = """
+        import torch, torch._dynamo
+        from torch._dynamo.testing import CompileCounter
+
+        def count(mark=lambda x: None, **settings):
+            torch._dynamo.reset()
+            counter = CompileCounter()
+            compiled = torch.compile(lambda x: x * 2, backend=counter, **settings)
+            for size in (2, 3, 4):
+                x = torch.ones(size)
+                mark(x)
+                compiled(x)
+            return counter.frame_count
+
+        print(count(dynamic=True), count(torch._dynamo.mark_static, dynamic=True))
+        print(count(lambda x: torch._dynamo.decorators.mark_unbacked(x, 0)))
+        with torch._dynamo.config.patch(assume_static_by_default=False):
+            print(count())
+        with torch._dynamo.config.patch(recompile_limit=1):
+            try:
+                count(dynamic=False, fullgraph=True)
+            except torch._dynamo.exc.FailOnRecompileLimitHit:
+                print("limit")
+    """
+    assert output(tmp_path, text).split() == ["1", "3", "1", "1", "limit"]

@@ -1,11 +1,13 @@
 // Methods of list, set and tuple, and their constructors.
 #include <string>
+#include <vector>
 
 #include "capture/constant_objects.h"
 #include "capture/cpython_311.h"
 #include "capture/dict_order.h"
 #include "capture/models/table.h"
 #include "capture/torch_types.h"
+#include "opcode.h"
 
 namespace assay::capture {
 
@@ -144,6 +146,45 @@ PyObject* compares_items(Recorder& recorder, Activation& a, const Call& call) {
   return model(recorder, a, call);
 }
 
+// ---- Operators, called as methods ----
+
+// Of operands with which the method does what the operator does: it would return NotImplemented for
+// others.
+template <int op>
+PyObject* operates(Recorder& recorder, Activation& a, const Call& call) {
+  const bool is_plain = call.count == 2 && is_container(call.args[0]) &&
+                        (Py_TYPE(call.args[0]) == Py_TYPE(call.args[1]) ||
+                         ((op == NB_MULTIPLY || op == NB_INPLACE_MULTIPLY) &&
+                          PyLong_CheckExact(call.args[1]) && PySequence_Check(call.args[0])));
+  if (!is_plain) return plainly(recorder, a, call, "an operator of a container, called by name");
+  return recorder.binary(a, op, {call.args[0], nullptr}, {call.args[1], nullptr});
+}
+
+template <int op>
+PyObject* compares(Recorder& recorder, Activation& a, const Call& call) {
+  const bool is_plain = call.count == 2 && is_container(call.args[0]) &&
+                        Py_TYPE(call.args[0]) == Py_TYPE(call.args[1]);
+  if (!is_plain) return plainly(recorder, a, call, "a comparison of containers, called by name");
+  return recorder.compare(a, op, {call.args[0], nullptr}, {call.args[1], nullptr});
+}
+
+PyObject* list_set_item(Recorder& recorder, Activation& a, const Call& call) {
+  if (call.count != 3 || !PyList_CheckExact(call.args[0])) {
+    return plainly(recorder, a, call, "list.__setitem__ of another object");
+  }
+  const bool is_set = recorder.store_item(a, {call.args[0], nullptr}, {call.args[1], nullptr},
+                                          {call.args[2], nullptr});
+  return is_set ? none() : nullptr;
+}
+
+PyObject* list_delete_item(Recorder& recorder, Activation& a, const Call& call) {
+  if (call.count != 2 || !PyList_CheckExact(call.args[0])) {
+    return plainly(recorder, a, call, "list.__delitem__ of another object");
+  }
+  return recorder.delete_item(a, {call.args[0], nullptr}, {call.args[1], nullptr}) ? none()
+                                                                                   : nullptr;
+}
+
 // ---- Constructors ----
 
 }  // namespace
@@ -185,6 +226,53 @@ ModelTable container_models() {
       {"builtins.set", make_set},
       {"builtins.frozenset", make_set},
       {"builtins.list.append", list_append},
+      {"builtins.list.__setitem__", list_set_item},
+      {"builtins.list.__delitem__", list_delete_item},
+      {"builtins.list.__eq__", compares<Py_EQ>},
+      {"builtins.list.__ne__", compares<Py_NE>},
+      {"builtins.list.__lt__", compares<Py_LT>},
+      {"builtins.list.__le__", compares<Py_LE>},
+      {"builtins.list.__gt__", compares<Py_GT>},
+      {"builtins.list.__ge__", compares<Py_GE>},
+      {"builtins.tuple.__ne__", compares<Py_NE>},
+      {"builtins.tuple.__lt__", compares<Py_LT>},
+      {"builtins.tuple.__le__", compares<Py_LE>},
+      {"builtins.tuple.__gt__", compares<Py_GT>},
+      {"builtins.tuple.__ge__", compares<Py_GE>},
+      {"builtins.set.__eq__", compares<Py_EQ>},
+      {"builtins.set.__ne__", compares<Py_NE>},
+      {"builtins.set.__lt__", compares<Py_LT>},
+      {"builtins.set.__le__", compares<Py_LE>},
+      {"builtins.set.__gt__", compares<Py_GT>},
+      {"builtins.set.__ge__", compares<Py_GE>},
+      {"builtins.frozenset.__eq__", compares<Py_EQ>},
+      {"builtins.frozenset.__ne__", compares<Py_NE>},
+      {"builtins.frozenset.__lt__", compares<Py_LT>},
+      {"builtins.frozenset.__le__", compares<Py_LE>},
+      {"builtins.frozenset.__gt__", compares<Py_GT>},
+      {"builtins.frozenset.__ge__", compares<Py_GE>},
+      {"builtins.dict.__eq__", compares<Py_EQ>},
+      {"builtins.dict.__ne__", compares<Py_NE>},
+      {"builtins.list.__add__", operates<NB_ADD>},
+      {"builtins.list.__mul__", operates<NB_MULTIPLY>},
+      {"builtins.list.__iadd__", operates<NB_INPLACE_ADD>},
+      {"builtins.list.__imul__", operates<NB_INPLACE_MULTIPLY>},
+      {"builtins.tuple.__add__", operates<NB_ADD>},
+      {"builtins.tuple.__mul__", operates<NB_MULTIPLY>},
+      {"builtins.set.__or__", operates<NB_OR>},
+      {"builtins.set.__ior__", operates<NB_INPLACE_OR>},
+      {"builtins.set.__and__", operates<NB_AND>},
+      {"builtins.set.__iand__", operates<NB_INPLACE_AND>},
+      {"builtins.set.__sub__", operates<NB_SUBTRACT>},
+      {"builtins.set.__isub__", operates<NB_INPLACE_SUBTRACT>},
+      {"builtins.set.__xor__", operates<NB_XOR>},
+      {"builtins.set.__ixor__", operates<NB_INPLACE_XOR>},
+      {"builtins.frozenset.__or__", operates<NB_OR>},
+      {"builtins.frozenset.__and__", operates<NB_AND>},
+      {"builtins.frozenset.__sub__", operates<NB_SUBTRACT>},
+      {"builtins.frozenset.__xor__", operates<NB_XOR>},
+      {"builtins.dict.__or__", operates<NB_OR>},
+      {"builtins.dict.__ior__", operates<NB_INPLACE_OR>},
       {"builtins.list.extend", list_extend},
       {"builtins.list.insert", changes_contents},
       {"builtins.list.pop", changes_contents},

@@ -195,6 +195,9 @@ PyObject* hash(Recorder& recorder, Activation& a, const Call& call) {
   if (method != nullptr && PyFunction_Check(method) && !is_tensor(object)) {
     return recorder.made(a, recorder.call_watched(a, call), "hash()");
   }
+  if (Py_TYPE(object)->tp_hash == PyObject_HashNotImplemented) {
+    return recorder.call_watched(a, call);  // raises
+  }
   const bool is_by_identity = Py_TYPE(object)->tp_hash == PyBaseObject_Type.tp_hash;
   if (!is_scalar(object) && is_by_identity) {
     if (recorder.find(object)->source == nullptr) {

@@ -9,7 +9,9 @@
 namespace assay::capture {
 
 struct ModelRow {
-  const char* name;  ///< Dotted: `builtins.len`, `builtins.list.append`, `math.sqrt`.
+  /// Dotted: `builtins.len`, `builtins.list.append`, `math.sqrt`; `module.f.<locals>.g` for what f
+  /// defines in each of its calls.
+  const char* name;
   Model model;
 };
 
@@ -26,11 +28,12 @@ ModelTable number_models();         ///< numbers.cpp: abs, round, range, str.joi
 ModelTable pattern_models();        ///< patterns.cpp: regular expressions
 ModelTable value_models();          ///< values.cpp: functions of numbers and strings
 ModelTable introspection_models();  ///< introspection.cpp: callable, inspect.signature
-ModelTable library_models();   ///< library.cpp: functools, itertools, collections, operator, ...
-ModelTable copying_models();   ///< copying.cpp: copy.copy, copy.deepcopy
-ModelTable context_models();   ///< contexts.cpp: torch's context managers
-ModelTable autograd_models();  ///< autograd.cpp: torch.autograd.Function
-ModelTable torch_models();     ///< torch.cpp: torch's functions that are not operators
+ModelTable library_models();    ///< library.cpp: functools, itertools, collections, operator, ...
+ModelTable copying_models();    ///< copying.cpp: copy.copy, copy.deepcopy
+ModelTable context_models();    ///< contexts.cpp: torch's context managers
+ModelTable autograd_models();   ///< autograd.cpp: torch.autograd.Function
+ModelTable transform_models();  ///< transforms.cpp: torch.func
+ModelTable torch_models();      ///< torch.cpp: torch's functions that are not operators
 
 PyObject* truth(bool value);  ///< A new reference to True or False.
 /// The items of any iterable as a new list of the segment; null with an exception set.

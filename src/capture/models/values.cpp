@@ -26,7 +26,9 @@ ModelTable value_models() {
            "lcm",       "ldexp",    "lgamma", "log",     "log10",     "log1p",     "log2",  "modf",
            "nextafter", "perm",     "pow",    "prod",    "radians",   "remainder", "sin",   "sinh",
            "sqrt",      "tan",      "tanh",   "ulp"});
-  add_all(table, "cmath", {"sqrt", "exp", "log", "phase", "polar", "rect", "sin", "cos"});
+  add_all(table, "cmath",
+          {"sqrt", "exp", "log", "phase", "polar", "rect", "sin", "cos", "isnan", "isinf",
+           "isfinite", "isclose"});
   add_all(table, "builtins.str",
           {"capitalize",  "casefold",   "center",       "count",        "encode",   "endswith",
            "expandtabs",  "find",       "format",       "index",        "isalnum",  "isalpha",
@@ -36,20 +38,38 @@ ModelTable value_models() {
            "rindex",      "rjust",      "rpartition",   "rsplit",       "rstrip",   "split",
            "splitlines",  "startswith", "strip",        "swapcase",     "title",    "translate",
            "upper",       "zfill",      "__len__",      "__contains__", "__add__",  "__mul__",
-           "__eq__",      "__ne__",     "__getitem__",  "__mod__",      "__hash__", "__str__"});
-  add_all(table, "builtins.bytes", {"decode", "hex", "__len__"});
-  add_all(table, "builtins.int",
-          {"bit_length",  "bit_count",    "conjugate", "as_integer_ratio", "__add__",  "__sub__",
-           "__mul__",     "__floordiv__", "__mod__",   "__neg__",          "__abs__",  "__eq__",
-           "__lt__",      "__le__",       "__gt__",    "__ge__",           "__ne__",   "__index__",
-           "__int__",     "__float__",    "__bool__",  "__hash__",         "__repr__", "to_bytes",
-           "__truediv__", "__pow__"});
+           "__eq__",      "__ne__",     "__getitem__",  "__mod__",      "__hash__", "__str__",
+           "__lt__",      "__le__",     "__gt__",       "__ge__",       "__rmul__", "__repr__",
+           "__format__"});
+  add_all(table, "builtins.bytes",
+          {"decode",       "hex",     "__len__",     "center",     "count",      "endswith",
+           "find",         "index",   "isalnum",     "isalpha",    "isdigit",    "islower",
+           "isspace",      "isupper", "join",        "ljust",      "lower",      "lstrip",
+           "partition",    "replace", "rfind",       "rindex",     "rjust",      "rpartition",
+           "rsplit",       "rstrip",  "split",       "splitlines", "startswith", "strip",
+           "swapcase",     "title",   "translate",   "upper",      "zfill",      "__add__",
+           "__contains__", "__eq__",  "__getitem__", "__hash__",   "__mul__"});
+  add_all(table, "builtins.bytes", {"fromhex"});
+  add_all(
+      table, "builtins.int",
+      {"bit_length",    "bit_count",    "conjugate",  "as_integer_ratio", "__add__",  "__sub__",
+       "__mul__",       "__floordiv__", "__mod__",    "__neg__",          "__abs__",  "__eq__",
+       "__lt__",        "__le__",       "__gt__",     "__ge__",           "__ne__",   "__index__",
+       "__int__",       "__float__",    "__bool__",   "__hash__",         "__repr__", "to_bytes",
+       "__truediv__",   "__pow__",      "__and__",    "__or__",           "__xor__",  "__invert__",
+       "__lshift__",    "__rshift__",   "__divmod__", "__radd__",         "__rsub__", "__rmul__",
+       "__pos__",       "__round__",    "__trunc__",  "__floor__",        "__ceil__", "__format__",
+       "__rfloordiv__", "__rmod__",     "__rpow__",   "__rtruediv__"});
   add_all(table, "builtins.float",
-          {"is_integer", "as_integer_ratio", "hex",      "conjugate", "__add__",   "__sub__",
-           "__mul__",    "__truediv__",      "__eq__",   "__lt__",    "__le__",    "__gt__",
-           "__ge__",     "__neg__",          "__abs__",  "__int__",   "__float__", "__bool__",
-           "__repr__",   "__pow__",          "__round__"});
-  add_all(table, "builtins.complex", {"conjugate", "__abs__"});
+          {"is_integer", "as_integer_ratio", "hex",       "conjugate", "__add__",   "__sub__",
+           "__mul__",    "__truediv__",      "__eq__",    "__lt__",    "__le__",    "__gt__",
+           "__ge__",     "__neg__",          "__abs__",   "__int__",   "__float__", "__bool__",
+           "__repr__",   "__pow__",          "__round__", "__ne__",    "__mod__",   "__floordiv__",
+           "__divmod__", "__hash__",         "__radd__",  "__rsub__",  "__rmul__",  "__rtruediv__",
+           "__pos__",    "__trunc__",        "__floor__", "__ceil__",  "__format__"});
+  add_all(table, "builtins.complex",
+          {"conjugate", "__abs__", "__add__", "__sub__", "__mul__", "__truediv__", "__eq__",
+           "__ne__", "__neg__", "__hash__", "__repr__"});
   add_all(table, "builtins.slice", {"indices"});
   add_all(table, "builtins.tuple", {"index", "count", "__len__", "__contains__", "__eq__"});
   add_all(table, "builtins.range", {"index", "count", "__len__", "__contains__"});
