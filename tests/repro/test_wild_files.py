@@ -23,6 +23,8 @@ WILD = ROOT / "tests" / "fixtures" / "wild"
 ON_CPU = "; Assay runs it on the CPU"
 NOT_PYTHON = "the file is not a Python program; Assay reads the graph in it"
 
+FAKE_GROUPS = "the file's process groups are fake"
+
 
 def t(*values: Any, dtype: torch.dtype = torch.float32) -> torch.Tensor:
     """A tensor of one row of numbers."""
@@ -106,6 +108,19 @@ FILES: dict[str, tuple[Any, list[str]]] = {
     "scan": (
         (torch.tensor(6.0), t(4, 7, 7)),
         ["the device 'cuda:0'" + ON_CPU],
+    ),
+    "flex_attention": (None, ["the device 'cuda:0'" + ON_CPU]),
+    "associative_scan": ((t(1, 2, 6, 24, 120),), ["the device 'cuda:0'" + ON_CPU]),
+    "fake_groups": ((t(1, 2, 1, 2), t(3), t(1, 1, 2, 3)), [FAKE_GROUPS]),
+    "fake_world": ((t(1, 2, 1, 2), t(1), t(1, 1, 2, 3)), [FAKE_GROUPS]),
+    "dynamic_quantization": (
+        (
+            torch.tensor([[-128, -64, 127], [-16, -48, 0]], dtype=torch.int8),
+            t(-64, dtype=torch.int64),
+            torch.tensor([[-128, -64, 127], [63, -64, 127]], dtype=torch.int8),
+            torch.tensor([[-64], [-128]]),
+        ),
+        [],
     ),
     "fused": (
         (
@@ -357,3 +372,25 @@ class Repro(torch.nn.Module):
 """)
     x = torch.ones(2)
     assert torch.equal(graph(x)[0], torch.sin(x))
+
+
+def test_an_operator_without_a_kernel_for_cpus(tmp_path: Path) -> None:
+    file = tmp_path / "repro.py"
+    file.write_text("""\
+class Repro(torch.nn.Module):
+    def forward(self, x: "bf16[4, 256]", w: "i32[4, 2, 32, 4]", scales: "bf16[8, 32, 2]"):
+        mm = torch.ops.aten._weight_int4pack_mm.default(x, w, 32, scales)
+        return (mm,)
+""")
+    done = run_assay("run", file)
+    assert done.code == 1
+    assert "node 'mm' failed" in done.err
+    assert "it has no kernel for CPUs\n" in done.err
+
+
+def test_fake_groups_are_written_again(tmp_path: Path) -> None:
+    """So that stock PyTorch, and the trials of a reduction, set them up too."""
+    file = tmp_path / "repro.py"
+    file.write_text(assay.load(WILD / "fake_world.py").text)
+    assert "setup_fake_process_groups({'0': {'size': 2, 'rank': 0}" in file.read_text()
+    assert_same(assay.load(file).run(), FILES["fake_world"][0], "written again")

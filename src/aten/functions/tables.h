@@ -29,6 +29,7 @@ FunctionTable normalisation_functions();
 FunctionTable operator_functions();
 FunctionTable pooling_functions();
 FunctionTable prim_functions();
+FunctionTable dynamic_quantization_functions();
 FunctionTable quantized_functions();
 FunctionTable random_prim_functions();
 FunctionTable resize_functions();
