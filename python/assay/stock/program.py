@@ -66,6 +66,10 @@ class Trial:
         self.checks_accuracy = bool(request.get("accuracy")) or self.locates
         self.ignores_non_fp = bool(request.get("ignore_non_fp"))
         self.extras = set(request.get("extras") or []) if self.checks_accuracy else set()
+        if loaded.process_groups:
+            from torch._dynamo.repro.after_aot import setup_fake_process_groups
+
+            setup_fake_process_groups(loaded.process_groups)
         self.seed()
         self.module: torch.nn.Module = names[loaded.main_class]()
         self.prepare()
