@@ -136,7 +136,8 @@ class Trial:
         compare = self.comparison(reference)
         found = compare(expected, result)
         if found is None and self.promises_memory:
-            checks = {name: name in self.extras for name in ("strides", "aliasing")}
+            names = ("strides", "aliasing", "all_strides")
+            checks = {name: name in self.extras for name in names}
             found = memory.compare(expected, result, **checks)
         if found is None:
             found = self.compare_second_call(expected, result, compare)
