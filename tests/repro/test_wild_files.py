@@ -110,6 +110,16 @@ FILES: dict[str, tuple[Any, list[str]]] = {
         (torch.tensor(6.0), t(4, 7, 7)),
         ["the device 'cuda:0'" + ON_CPU],
     ),
+    "old_prims": (
+        (
+            torch.tensor([[[[5.0, 7.0], [13.0, 15.0]]]]),
+            torch.tensor([[[[5, 7], [13, 15]]]]),
+            torch.ones(1, 1, 2, 2, dtype=torch.bool),
+            torch.tensor([[17.0]]),
+            torch.tensor([[[6.0, 14.0]]]),
+        ),
+        ["the device 'cuda:0'" + ON_CPU],
+    ),
     "flex_attention": (None, ["the device 'cuda:0'" + ON_CPU]),
     "associative_scan": ((t(1, 2, 6, 24, 120),), ["the device 'cuda:0'" + ON_CPU]),
     "fake_groups": ((t(1, 2, 1, 2), t(2), t(1, 1, 2, 3)), [FAKE_GROUPS]),
