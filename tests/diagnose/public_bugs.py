@@ -344,7 +344,7 @@ f, state = make()
 c = torch.compile(f)
 print(c(torch.ones(2)), state)
 """),
-    # Only with a gradient, while AOTAutograd traces the backward pass.
+    # Only with a gradient, while AOTAutograd traces the backward pass; Dynamo catches it.
     "loop_gradient": Bug(
         "pytorch/pytorch#183017", "aot_autograd", "exception", (), """
 def f(x):
