@@ -110,6 +110,7 @@ FILES: dict[str, tuple[Any, list[str]]] = {
         (torch.tensor(6.0), t(4, 7, 7)),
         ["the device 'cuda:0'" + ON_CPU],
     ),
+    "inputs_reshaped": ((t(3, 12), t(2, 3, dtype=torch.int64), [4, 3]), []),
     "old_prims": (
         (
             torch.tensor([[[[5.0, 7.0], [13.0, 15.0]]]]),
