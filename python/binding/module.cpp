@@ -102,6 +102,7 @@ class ReproHandle {
     {
       const py::gil_scoped_release unlocked;
       const observe::Phase phase("run", observe::Component::aten);
+      aten::simulate_process_groups(file_.process_groups);  // planning asks for them
       const aten::GraphRunner runner(*file_.graph, file_.source.get());
       repro::Inputs loaded = repro::load_inputs(file_, options);
       repro::seed_generator(seed);

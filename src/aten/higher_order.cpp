@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
 #include <mutex>
 
 #include "assay/error.h"
 #include "aten/auto_functionalized.h"
+#include "aten/flex_attention.h"
 #include "aten/plan.h"
 
 namespace assay::aten {
@@ -151,6 +153,59 @@ Value run_map(const Arguments& arguments, const RunPlan& plan) {
   }
   std::vector<Value> stacked;
   for (const auto& column : columns) stacked.emplace_back(c10::IValue(at::stack(column)));
+  return Value::sequence(Value::Kind::tuple, std::move(stacked));
+}
+
+// A row of an associative scan: one slice of each value.
+using Row = std::vector<Value>;
+
+// Combines neighbors, scans what that gives, and combines again for the rows between: the order in
+// which eager adds up, which rounding shows.
+std::vector<Row> scan_rows(const std::vector<Row>& rows,
+                           const std::function<Row(const Row&, const Row&)>& combine) {
+  if (rows.size() < 2) return rows;
+  std::vector<Row> pairs;
+  for (std::size_t i = 0; i + 1 < rows.size(); i += 2) {
+    pairs.push_back(combine(rows[i], rows[i + 1]));
+  }
+  const std::vector<Row> odd = scan_rows(pairs, combine);
+  std::vector<Row> scanned = {rows[0]};
+  for (std::size_t i = 1; i < rows.size(); ++i) {
+    scanned.push_back(i % 2 == 1 ? odd[i / 2] : combine(odd[i / 2 - 1], rows[i]));
+  }
+  return scanned;
+}
+
+// associative_scan(combine, scanned, additional): combine takes two rows and what is additional.
+Value run_associative_scan(const Arguments& arguments, const RunPlan& plan) {
+  if (arguments.positional.size() < 2) throw UserError("associative_scan takes a subgraph");
+  const GraphRunner& body = runner_of(arguments.positional[0], plan);
+  const std::vector<Value> scanned = operands(arguments, 1);
+  const std::vector<Value> additional = operands(arguments, 2);
+  std::vector<Row> rows;
+  for (const Value& value : scanned) {
+    if (!value.is_tensor() || value.leaf.toTensor().dim() == 0) {
+      throw UserError("associative_scan takes tensors with at least one dimension");
+    }
+    const at::Tensor& tensor = value.leaf.toTensor();
+    rows.resize(static_cast<std::size_t>(tensor.size(0)));
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      rows[i].emplace_back(c10::IValue(tensor.select(0, static_cast<std::int64_t>(i))));
+    }
+  }
+  if (rows.empty()) return arguments.positional[1];
+  const std::vector<Row> results = scan_rows(rows, [&](const Row& left, const Row& right) {
+    std::vector<Value> inputs = left;
+    inputs.insert(inputs.end(), right.begin(), right.end());
+    inputs.insert(inputs.end(), additional.begin(), additional.end());
+    return unpack(body.run(std::move(inputs)));
+  });
+  std::vector<Value> stacked;
+  for (std::size_t j = 0; j < results[0].size(); ++j) {
+    std::vector<at::Tensor> column;
+    for (const Row& row : results) column.push_back(row.at(j).leaf.toTensor());
+    stacked.emplace_back(c10::IValue(at::stack(column)));
+  }
   return Value::sequence(Value::Kind::tuple, std::move(stacked));
 }
 
@@ -321,6 +376,23 @@ Value run_scan(const Arguments& arguments, const RunPlan& plan) {
   return Value::sequence(Value::Kind::tuple, std::move(carried));
 }
 
+RunSubgraph runner_in(const RunPlan& plan) {
+  return [&plan](const Value& subgraph, std::vector<Value> inputs) {
+    return runner_of(subgraph, plan).run(std::move(inputs));
+  };
+}
+
+Value run_flex_attention(const Arguments& arguments, const RunPlan& plan) {
+  return flex_attention(arguments.positional, runner_in(plan));
+}
+
+Value run_flex_attention_backward(const Arguments& arguments, const RunPlan& plan) {
+  return flex_attention_backward(arguments.positional, runner_in(plan));
+}
+
+// Texts of a program are no results.
+Value print_nothing(const Arguments&, const RunPlan&) { return {}; }
+
 struct HigherOrder {
   std::string_view name;
   Value (*run)(const Arguments&, const RunPlan&);
@@ -328,16 +400,23 @@ struct HigherOrder {
 };
 
 constexpr std::array kHigherOrder = {
+    HigherOrder{"associative_scan", run_associative_scan},
     HigherOrder{"auto_functionalized", run_auto_functionalized, true},
     HigherOrder{"auto_functionalized_v2", run_auto_functionalized_v2, true},
     HigherOrder{"autograd_function_apply", run_autograd_function, true},
     HigherOrder{"checkpoint", run_wrapped, true},
     HigherOrder{"cond", run_cond},
+    HigherOrder{"flex_attention", run_flex_attention},
+    HigherOrder{"flex_attention_backward", run_flex_attention_backward},
+    HigherOrder{"foreach_map", run_wrapped, true},
     HigherOrder{"graphsafe_run_with_rng_state", run_with_generator, true},
     HigherOrder{"hints_wrapper", run_with_hints, true},
     HigherOrder{"invoke_subgraph", run_invoke_subgraph},
+    HigherOrder{"invoke_quant", run_wrapped, true},
+    HigherOrder{"invoke_quant_packed", run_wrapped, true},
     HigherOrder{"map_impl", run_map},
     HigherOrder{"out_dtype", run_out_dtype},
+    HigherOrder{"print", print_nothing, true},
     HigherOrder{"run_and_save_rng_state", run_and_save_state, true},
     HigherOrder{"run_with_rng_state", run_with_state, true},
     HigherOrder{"scan", run_scan},

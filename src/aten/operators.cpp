@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "aten/operator_record.h"
+#include "aten/process_groups.h"
 #include "base/nearest_names.h"
 
 namespace assay::aten {
@@ -159,7 +160,8 @@ void check_is_harmless(const c10::OperatorHandle& op) {
                     "make the tensor an input instead");
   }
   const std::string& name = op.operator_name().name;
-  if (name.starts_with("_c10d_functional::") && !name.ends_with("::wait_tensor")) {
+  if (name.starts_with("_c10d_functional::") && !name.ends_with("::wait_tensor") &&
+      !simulates_process_groups()) {
     throw UserError(python_name(op) + " communicates between processes, and a graph file is one",
                     how_to_supply(python_name(op)));
   }

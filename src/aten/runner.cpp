@@ -29,6 +29,19 @@ std::string describe_failure(const graph::Node& node, const std::string& message
   return text;
 }
 
+// The dispatcher lists every device there is. What a user needs is that there is no CPU kernel.
+std::string message_of(const c10::Error& error) {
+  std::string message = error.what_without_backtrace();
+  constexpr std::string_view kNoKernel = "Could not run '";
+  constexpr std::string_view kOnCpu = "' with arguments from the 'CPU' backend";
+  const auto end = message.find(kOnCpu);
+  if (message.starts_with(kNoKernel) && end != std::string::npos) {
+    message.resize(end + kOnCpu.size());
+    message += ": it has no kernel for CPUs";
+  }
+  return message;
+}
+
 void empty(Value& slot) {
   if (slot.is_leaf()) {
     slot.leaf = c10::IValue();
@@ -86,7 +99,7 @@ class Run {
       } catch (const UserError& error) {
         throw located_error(plan_, *step.node, error);
       } catch (const c10::Error& error) {
-        throw OperatorError(*step.node, error.what_without_backtrace(), python_class_of(error));
+        throw OperatorError(*step.node, message_of(error), python_class_of(error));
       } catch (const std::exception& error) {
         throw OperatorError(*step.node, error.what());
       }

@@ -27,6 +27,7 @@ struct RunCommand {
   // What follows is for run_isolated.
   bool isolated = false;               ///< Run in a process of its own, and say how that ends.
   bool accuracy = false;               ///< Compare with eager.
+  bool all_strides = false;            ///< Strides that eager does not promise, too.
   bool ignore_non_fp = false;          ///< ... floating-point results only.
   std::string stack = "assay";         ///< Whose backend: assay, torch or python.
   std::filesystem::path backend_file;  ///< A Python backend that was sent by value.
@@ -55,6 +56,7 @@ struct ReduceCommand {
   std::optional<std::uint64_t> memory_megabytes;
   std::uint64_t seed = 0;
   bool accuracy = false;
+  bool all_strides = false;
   bool only_forward = false;
   bool ignore_non_fp = false;
   bool restart = false;

@@ -38,6 +38,7 @@ sandbox::Trial make_trial(const RunCommand& command, const repro::ReproFile& fil
   trial.backend = command.backend;
   trial.accuracy = command.accuracy;
   if (command.accuracy) trial.extras = sandbox::Extras::all();
+  trial.extras.all_strides = command.all_strides;
   trial.ignore_non_fp = command.ignore_non_fp;
   trial.autocast = command.autocast || file.autocast;
   trial.inject = command.inject.value_or("");

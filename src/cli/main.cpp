@@ -22,6 +22,9 @@ using assay::UserError;
 constexpr int kUsageError = 2;
 constexpr int kInternalError = 3;
 
+constexpr const char* kAllStrides =
+    "With --accuracy and --stack torch: compare strides that eager does not promise, too";
+
 constexpr const char* kExamples = R"(examples:
   assay run repro.py                    run a graph file and describe its results
   assay run repro.py --repeat 20 --json the same, for a script, with timings
@@ -83,6 +86,7 @@ CLI::App* add_run(CLI::App& app, Options& options) {
   run->add_flag("--ignore-non-fp", options.run.ignore_non_fp,
                 "With --accuracy: compare floating-point results only")
       ->needs("--accuracy");
+  run->add_flag("--all-strides", options.run.all_strides, kAllStrides)->needs("--accuracy");
   run->add_flag("--isolated", options.run.isolated,
                 "Run in a separate process with limits, and report how it ends");
   run->add_option("--stack", options.run.stack,
@@ -120,8 +124,10 @@ CLI::App* add_reduce(CLI::App& app, Options& options) {
                      "with --stack torch of one that has stock PyTorch loaded");
   reduce->add_option("--output", command.output,
                      "Directory for the result and other findings (default: FILE_reduced)");
-  reduce->add_flag("--accuracy", command.accuracy,
-                   "Compare with eager in every trial (default: only if nothing else fails)");
+  CLI::Option* accuracy =
+      reduce->add_flag("--accuracy", command.accuracy,
+                       "Compare with eager in every trial (default: only if nothing else fails)");
+  reduce->add_flag("--all-strides", command.all_strides, kAllStrides)->needs(accuracy);
   reduce->add_option("--check", command.check,
                      "Test candidates with this shell command, which gets the file's name: exit "
                      "code 0 is a pass, 125 is inconclusive, any other is the failure");

@@ -207,6 +207,7 @@ std::string rerun(const ReduceCommand& command) {
   }
   if (!command.inject.empty()) text += " --inject " + command.inject;
   if (command.ignore_non_fp) text += " --ignore-non-fp";
+  if (command.all_strides) text += " --all-strides";
   return text + " --accuracy";
 }
 
@@ -215,6 +216,7 @@ reduce::Options make_options(const ReduceCommand& command, const repro::ReproFil
   options.trial.backend = command.backend;
   options.trial.backward = !command.only_forward;
   options.trial.ignore_non_fp = command.ignore_non_fp;
+  options.trial.extras.all_strides = command.all_strides;
   options.strict_candidates = file.accuracy == "'strict'";
   options.trial.autocast = file.autocast;
   options.trial.inject = command.inject;

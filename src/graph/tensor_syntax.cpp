@@ -45,38 +45,42 @@ bool is_sequence(const Expression& expression) {
          python::dotted_name(*expression.children[0]) == "torch.Size";
 }
 
-SizeExpr size_item(const Source& source, const Expression& expression) {
+// `least` is -1 where that stands for what is left.
+SizeExpr size_item(const Source& source, const Expression& expression, std::int64_t least = 0) {
   auto size = size_from_syntax(expression);
-  if (!size || (size->constant() && *size->constant() < 0)) {
+  if (!size || (size->constant() && *size->constant() < least)) {
     throw tensor_error(source, expression, "expected a size");
   }
   return std::move(*size);
 }
 
-std::vector<SizeExpr> size_items(const Source& source, const Expression& expression) {
+std::vector<SizeExpr> size_items(const Source& source, const Expression& expression,
+                                 std::int64_t least = 0) {
   if (expression.kind == Kind::call && is_sequence(expression)) {
-    return size_items(source, *expression.children[1]);
+    return size_items(source, *expression.children[1], least);
   }
   std::vector<SizeExpr> sizes;
   if (!is_sequence(expression)) {
-    sizes.push_back(size_item(source, expression));
+    sizes.push_back(size_item(source, expression, least));
     return sizes;
   }
-  for (const Expression* item : expression.children) sizes.push_back(size_item(source, *item));
+  for (const Expression* item : expression.children) {
+    sizes.push_back(size_item(source, *item, least));
+  }
   return sizes;
 }
 
 // `randn([2, 3])`, `randn(2, 3)`, `randn(size=(2, 3))`; from the given position on.
 std::vector<SizeExpr> called_sizes(const Source& source, const Expression& call,
-                                   std::size_t position) {
-  if (const Expression* given = keyword_of(call, "size")) return size_items(source, *given);
+                                   std::size_t position, std::int64_t least = 0) {
+  if (const Expression* given = keyword_of(call, "size")) return size_items(source, *given, least);
   if (position + 1 >= call.children.size()) return {};
   if (is_sequence(*call.children[position + 1])) {
-    return size_items(source, *call.children[position + 1]);
+    return size_items(source, *call.children[position + 1], least);
   }
   std::vector<SizeExpr> sizes;
   for (std::size_t i = position + 1; i < call.children.size(); ++i) {
-    sizes.push_back(size_item(source, *call.children[i]));
+    sizes.push_back(size_item(source, *call.children[i], least));
   }
   return sizes;
 }
@@ -323,6 +327,59 @@ void transpose(TensorAttribute& tensor, std::int64_t first, std::int64_t second)
             tensor.meta.strides[static_cast<std::size_t>(second)]);
 }
 
+// Written elements in lists of the sizes from `dim` on, taken in order from `at`.
+Argument nested(const std::vector<Argument>& elements, const std::vector<SizeExpr>& sizes,
+                std::size_t dim, std::size_t& at) {
+  if (dim == sizes.size()) return elements[at++];
+  List list;
+  for (std::int64_t i = 0; i < sizes[dim].constant().value_or(0); ++i) {
+    list.items.push_back(nested(elements, sizes, dim + 1, at));
+  }
+  return list;
+}
+
+void flatten(const Argument& values, std::vector<Argument>& into) {
+  if (values.get_if<List>() == nullptr && values.get_if<Tuple>() == nullptr) {
+    into.push_back(values);
+    return;
+  }
+  for (const Argument& item : values.items()) flatten(item, into);
+}
+
+// False if the elements do not fit, or have strides of their own.
+bool reshape(TensorAttribute& tensor, std::vector<SizeExpr> sizes) {
+  if (!(tensor.meta.strides == contiguous_strides(tensor.meta.sizes))) return false;
+  const auto product = [](const std::vector<SizeExpr>& of) -> std::optional<std::int64_t> {
+    std::int64_t elements = 1;
+    for (const SizeExpr& size : of) {
+      const auto number = size.constant();
+      if (!number || __builtin_mul_overflow(elements, *number, &elements)) return std::nullopt;
+    }
+    return elements;
+  };
+  const auto elements = product(tensor.meta.sizes);
+  for (SizeExpr& size : sizes) {
+    const auto others = product(sizes);
+    if (size.constant() != -1 || !elements || others.value_or(0) == 0) continue;
+    size = *elements / -*others;
+  }
+  if (std::ranges::any_of(sizes, [](const SizeExpr& size) { return size.constant() == -1; }) ||
+      (elements && product(sizes) && elements != product(sizes))) {
+    return false;
+  }
+  if (tensor.fill == Fill::values) {
+    if (!elements || !product(sizes)) return false;
+    std::vector<Argument> flat;
+    flatten(tensor.values, flat);
+    std::size_t at = 0;
+    if (static_cast<std::int64_t>(flat.size()) != *elements) return false;
+    tensor.values = nested(flat, sizes, 0, at);
+  }
+  tensor.meta.sizes = std::move(sizes);
+  tensor.meta.strides = contiguous_strides(tensor.meta.sizes);
+  return true;
+}
+
 // Sets the values in place; false for any other method.
 bool fill_in_place(const Source& source, std::string_view method, const Expression& call,
                    TensorAttribute& tensor) {
@@ -372,6 +429,9 @@ bool apply_method(const Source& source, const Expression& call, TensorAttribute&
   }
   if (std::ranges::find(kNoChange, method) != kNoChange.end()) return true;
   if (fill_in_place(source, method, call, tensor)) return true;
+  if (method == "view" || method == "reshape") {
+    return reshape(tensor, called_sizes(source, call, 0, /*least=*/-1));
+  }
   if (tensor.fill == Fill::values) return false;  // elements stand in a fixed order
   if (method == "t" && tensor.meta.sizes.size() == 2) {
     transpose(tensor, 0, 1);
@@ -380,13 +440,6 @@ bool apply_method(const Source& source, const Expression& call, TensorAttribute&
   if (method == "transpose" && call.children.size() == 3) {
     transpose(tensor, static_cast<std::int64_t>(number_value(source, *call.children[1])),
               static_cast<std::int64_t>(number_value(source, *call.children[2])));
-    return true;
-  }
-  if (method == "view" || method == "reshape") {
-    const auto sizes = called_sizes(source, call, 0);
-    if (!(tensor.meta.strides == contiguous_strides(tensor.meta.sizes))) return false;
-    tensor.meta.sizes = sizes;
-    tensor.meta.strides = contiguous_strides(sizes);
     return true;
   }
   return false;

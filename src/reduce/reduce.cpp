@@ -161,6 +161,13 @@ class Reduction {
     return wanted.verdict == Verdict::accuracy && is_fp && !options_.strict_candidates;
   }
 
+  // What the program itself is asked about.
+  sandbox::Extras all_extras() const {
+    sandbox::Extras extras = sandbox::Extras::all();
+    extras.all_strides = options_.trial.extras.all_strides;
+    return extras;
+  }
+
   // Trials look for this failure; for any if it is none.
   void aim_at(const Signature& wanted) {
     sandbox::Trial& base = judge_.base();
@@ -169,7 +176,7 @@ class Reduction {
     base.limits = tight_limits();
     base.accuracy = options_.accuracy != Options::Accuracy::never;
     base.ignore_non_fp = options_.trial.ignore_non_fp || ignores_non_fp(wanted);
-    base.extras = sandbox::Extras::all();
+    base.extras = all_extras();
     base.until.reset();
     base.private_cache = false;
     if (!wanted.is_failure()) return;
@@ -405,7 +412,7 @@ class Reduction {
       // Any failure, so as the program was tried at first.
       judge_.base().until.reset();
       judge_.base().accuracy = options_.accuracy != Options::Accuracy::never;
-      judge_.base().extras = sandbox::Extras::all();
+      judge_.base().extras = all_extras();
       judge_.base().ignore_non_fp = options_.trial.ignore_non_fp;
       judge_.base().threads = options_.trial.threads;
       judge_.base().limits = limits_;

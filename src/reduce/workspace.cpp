@@ -172,6 +172,7 @@ repro::ReproFile Workspace::make_file(const Candidate& program,
   file.autocast = subject_.autocast;
   file.config = subject_.config;
   file.environment = subject_.environment;
+  file.process_groups = subject_.process_groups;
   file.save_directory = save_directory;
   return file;
 }

@@ -257,6 +257,7 @@ void seed_generator(std::uint64_t seed) {
 
 Inputs load_inputs(const ReproFile& file, const InputOptions& options) {
   if (file.undescribed_input) throw *file.undescribed_input;
+  if (!file.process_groups.empty()) aten::simulate_process_groups(file.process_groups);
   seed_generator(options.seed);
   return InputLoader(file, options).load();
 }

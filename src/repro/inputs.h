@@ -29,7 +29,8 @@ struct Inputs {
   std::vector<std::string> notes;
 };
 
-/// Throws `UserError` if a storage cannot be read or a tensor does not fit its storage.
+/// Throws `UserError` if a storage cannot be read or a tensor does not fit its storage. Sets up the
+/// file's process groups, too: planning the graph asks for them.
 Inputs load_inputs(const ReproFile& file, const InputOptions& options = {});
 
 /// The directory that holds the file's `storages/`: where it says, else beside the file (it may

@@ -21,6 +21,7 @@
 #include "repro/input_syntax.h"
 #include "repro/log_prefixes.h"
 #include "repro/old_operators.h"
+#include "repro/process_groups.h"
 #include "repro/programs.h"
 #include "repro/shapes_config.h"
 #include "repro/symbol_values.h"
@@ -159,6 +160,7 @@ class FileReader {
 
   void called(const Expression& call) {
     run_repro(call);
+    read_process_groups(file_, call);
     if (Call(source_, call).callee().ends_with("config.load_config")) {
       note("the file's settings are pickled, and Assay does not unpickle them");
     }

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "assay/error.h"
+#include "aten/process_groups.h"
 #include "graph/graph.h"
 #include "graph/python_lexer.h"
 #include "graph/size_expr.h"
@@ -106,6 +107,8 @@ struct ReproFile {
   /// Contents of storages that the file itself holds (repro/bundle.h), by their hash.
   std::map<std::string, std::string, std::less<>> inlined_storages = {};
   std::vector<RepeatsFixup> repeats_fixups = {};
+  /// The groups of the file's collectives, if it sets up ones of a single process.
+  aten::ProcessGroups process_groups = {};
   /// Set if the file says nothing of an input: it can be shown, and `load_inputs` throws this.
   std::optional<UserError> undescribed_input = {};
   /// What a user should know about how the file was read, one sentence each.

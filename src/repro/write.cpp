@@ -7,6 +7,7 @@
 #include "graph/dtype_names.h"
 #include "graph/python_strings.h"
 #include "repro/bundle.h"
+#include "repro/process_groups.h"
 
 namespace assay::repro {
 
@@ -139,8 +140,19 @@ class FileWriter {
   }
 
   void main_block() {
-    const std::string directory = save_directory();
     out_ += "if __name__ == '__main__':\n";
+    if (!file_.process_groups.empty()) {
+      out_ +=
+          "    from torch._dynamo.repro.after_aot import setup_fake_process_groups\n"
+          "    setup_fake_process_groups(" +
+          print_process_groups(file_.process_groups) + ")\n";
+    }
+    call_run_repro();
+    if (!file_.process_groups.empty()) out_ += "    torch.distributed.destroy_process_group()\n";
+  }
+
+  void call_run_repro() {
+    const std::string directory = save_directory();
     if (file_.stage == Stage::after_dynamo) {
       out_ +=
           "    from torch._dynamo.repro.after_dynamo import run_repro\n"

@@ -30,11 +30,12 @@ json name_of(const std::optional<Stage>& stage) {
 }
 
 // Each with its name in requests and signatures.
-constexpr std::array<std::pair<const char*, bool Extras::*>, 4> kExtras = {
+constexpr std::array<std::pair<const char*, bool Extras::*>, 5> kExtras = {
     {{"strides", &Extras::strides},
      {"aliasing", &Extras::aliasing},
      {"second_call", &Extras::second_call},
-     {"exception", &Extras::exception}}};
+     {"exception", &Extras::exception},
+     {"all_strides", &Extras::all_strides}}};
 
 json to_json(const Extras& extras) {
   json names = json::array();

@@ -31,8 +31,11 @@ struct Extras {
   bool aliasing = false;
   bool second_call = false;
   bool exception = false;  ///< A program that eager refuses: does the compiled one raise the same?
+  /// Strides that eager does not promise, too. Asked for where a program is known to show them.
+  bool all_strides = false;
 
-  static Extras all() { return {true, true, true, true}; }
+  /// Whatever is a promise of eager's.
+  static Extras all() { return {true, true, true, true, false}; }
   /// Only the one by which a failure is known; none for other types.
   static Extras only(std::string_view type);
 };

@@ -226,6 +226,39 @@ def f():
     return torch.nn.functional.softmax(torch.arccosh(torch.log2(torch.atan2(one, one))), dim=1)
 args = ()
 """),
+    # Where one operand is an arange, the product of two int64 has 32 bits.
+    "arange_overflow": Bug(
+        "pytorch/pytorch#175966", "inductor", "accuracy", ("*", "torch.arange", "torch.tensor"), """
+def f(x):
+    return torch.arange(11) * torch.tensor([1000000000]) + x
+args = (torch.zeros(1, dtype=torch.int64),)
+"""),
+    "sum_of_infinity": Bug(
+        "pytorch/pytorch#190421", "inductor", "exception",
+        ("torch.sum", "torch.log", "torch.full"), """
+def f():
+    return torch.sum(torch.log(torch.full((2,), 0.0)), dtype=torch.int32)
+args = ()
+"""),
+    "celu_alpha": Bug(
+        "pytorch/pytorch#178480", DECOMPOSITIONS, "accuracy", ("torch.celu_",), """
+def f(x):
+    return torch.celu_(x, 0.0)
+args = (torch.ones(3),)
+"""),
+    "cat_strides": Bug(
+        "", DECOMPOSITIONS, "accuracy", ("torch.cat",), """
+def f(x):
+    return torch.cat([x, x], 1)
+args = (torch.randn(2, 3, 4, 5).permute(0, 3, 1, 2),)
+"""),
+    # Eager promises nothing about the strides of an empty result, but this script prints them.
+    "strides_of_nothing": Bug(
+        "intel/intel-xpu-backend-for-triton#5950", "inductor", "accuracy", ("torch.rms_norm",), """
+def f(x, weight):
+    return torch.nn.functional.rms_norm(x, (1,), weight)
+args = (torch.empty(0, 1), torch.ones(1))
+"""),
     # Needs a second call, whose inputs share memory.
     "alias_in_second_call": Bug(
         "pytorch/pytorch#139789", "aot_autograd", "output", (), """
@@ -285,6 +318,45 @@ def f(t):
     return t[-1] + 10
 x = torch.randn(3, requires_grad=True)
 args = (torch.autograd.grad(torch.sgn(x).sum(), x)[0],)
+"""),
+    # inductor raises, but what AOTAutograd gives it is wrong already.
+    "assigned_data": Bug(
+        "pytorch/pytorch#94773", "aot_autograd", "output", (), """
+def f(x):
+    y = x[:]
+    x.data = torch.ones(3, 4)
+    return y
+args = (torch.arange(6.0).reshape(2, 3),)
+""", is_inside=False),
+    "state_of_local_class": Bug(
+        "pytorch/pytorch#197896", "dynamo", "output", (), """
+def make():
+    state = {"n": 0}
+    class Counter:
+        def count(self):
+            state["n"] += 1
+    def f(x):
+        Counter().count()
+        return x + 1
+    return f, state
+""", is_inside=False, tail="""
+f, state = make()
+c = torch.compile(f)
+print(c(torch.ones(2)), state)
+"""),
+    # Only with a gradient, while AOTAutograd traces the backward pass; Dynamo catches it.
+    "loop_gradient": Bug(
+        "pytorch/pytorch#183017", "aot_autograd", "exception", (), """
+def f(x):
+    def condition(i, y):
+        return i < 3
+    def body(i, y):
+        return i + 1, y * 2
+    return torch.while_loop(condition, body, (torch.tensor(0), x))[1]
+x = torch.randn(4, 6, requires_grad=True)
+""", is_inside=False, tail="""
+torch.compile(f)(x).sum().backward()
+print(x.grad.sum())
 """),
     # Needs three calls, and is in Dynamo's guards.
     "identity": Bug(

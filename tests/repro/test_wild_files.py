@@ -7,6 +7,7 @@ user reads. Files that cannot run on a CPU are in `REFUSED`, with the reason.
 from __future__ import annotations
 
 import math
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ WILD = ROOT / "tests" / "fixtures" / "wild"
 
 ON_CPU = "; Assay runs it on the CPU"
 NOT_PYTHON = "the file is not a Python program; Assay reads the graph in it"
+
+FAKE_GROUPS = "the file's process groups are fake"
 
 
 def t(*values: Any, dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -106,6 +109,30 @@ FILES: dict[str, tuple[Any, list[str]]] = {
     "scan": (
         (torch.tensor(6.0), t(4, 7, 7)),
         ["the device 'cuda:0'" + ON_CPU],
+    ),
+    "inputs_reshaped": ((t(3, 12), t(2, 3, dtype=torch.int64), [4, 3]), []),
+    "old_prims": (
+        (
+            torch.tensor([[[[5.0, 7.0], [13.0, 15.0]]]]),
+            torch.tensor([[[[5, 7], [13, 15]]]]),
+            torch.ones(1, 1, 2, 2, dtype=torch.bool),
+            torch.tensor([[17.0]]),
+            torch.tensor([[[6.0, 14.0]]]),
+        ),
+        ["the device 'cuda:0'" + ON_CPU],
+    ),
+    "flex_attention": (None, ["the device 'cuda:0'" + ON_CPU]),
+    "associative_scan": ((t(1, 2, 6, 24, 120),), ["the device 'cuda:0'" + ON_CPU]),
+    "fake_groups": ((t(1, 2, 1, 2), t(2), t(1, 1, 2, 3)), [FAKE_GROUPS]),
+    "fake_world": ((t(1, 2, 1, 2), t(1), t(1, 1, 2, 3)), [FAKE_GROUPS]),
+    "dynamic_quantization": (
+        (
+            torch.tensor([[-128, -64, 127], [-16, -48, 0]], dtype=torch.int8),
+            t(-64, dtype=torch.int64),
+            torch.tensor([[-128, -64, 127], [63, -64, 127]], dtype=torch.int8),
+            torch.tensor([[-64], [-128]]),
+        ),
+        [],
     ),
     "fused": (
         (
@@ -357,3 +384,45 @@ class Repro(torch.nn.Module):
 """)
     x = torch.ones(2)
     assert torch.equal(graph(x)[0], torch.sin(x))
+
+
+def test_an_operator_without_a_kernel_for_cpus(tmp_path: Path) -> None:
+    file = tmp_path / "repro.py"
+    file.write_text("""\
+class Repro(torch.nn.Module):
+    def forward(self, x: "bf16[4, 256]", w: "i32[4, 2, 32, 4]", scales: "bf16[8, 32, 2]"):
+        mm = torch.ops.aten._weight_int4pack_mm.default(x, w, 32, scales)
+        return (mm,)
+""")
+    done = run_assay("run", file)
+    assert done.code == 1
+    assert "node 'mm' failed" in done.err
+    assert "it has no kernel for CPUs\n" in done.err
+
+
+def test_fake_groups_are_written_again(tmp_path: Path) -> None:
+    """So that stock PyTorch, and the trials of a reduction, set them up too."""
+    file = tmp_path / "repro.py"
+    file.write_text(assay.load(WILD / "fake_world.py").text)
+    assert "setup_fake_process_groups({'0': {'size': 2, 'rank': 0}" in file.read_text()
+    assert_same(assay.load(file).run(), FILES["fake_world"][0], "written again")
+
+
+def test_collectives_are_reduced(tmp_path: Path) -> None:
+    """The trials set up the file's groups."""
+    done = run_assay(
+        *("reduce", WILD / "fake_groups.py", "--backend", "aot_eager"),
+        *("--inject", "wait_tensor:runtime_error", "--output", tmp_path / "out", "--json"),
+    )
+    assert done.code == 0, done.err
+    assert done.json()["status"] == "reduced"
+
+
+@pytest.mark.slow
+def test_stock_runs_collectives(tmp_path: Path) -> None:
+    done = run_assay(
+        *("run", WILD / "fake_groups.py", "--stack", "torch", "--accuracy"),
+        env={"ASSAY_PYTHON": sys.executable},
+    )
+    assert done.code == 0, done.err
+    assert "inductor matches eager" in done.out

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.diagnose import ladder
-from assay.diagnose.accuracy import EXTRAS, NUMERIC
+from assay.diagnose.accuracy import ALL_STRIDES, EXTRAS, NUMERIC
 from assay.diagnose.runs import Runs, is_failure
 
 Json = dict[str, Any]
@@ -79,7 +79,7 @@ class FollowUp:
             self.file,
             backend or self.backend,
             accuracy=self.accuracy,
-            extras=[self.difference] if self.difference in EXTRAS else [],
+            extras=[self.difference] if self.difference in (*EXTRAS, ALL_STRIDES) else [],
             threads=self.threads,
             backend_file=self.backend_file if backend is None else None,
             **how,

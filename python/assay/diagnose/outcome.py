@@ -84,6 +84,9 @@ class Outcome:
             return (self.kind, str(self.report.get("code", self.answer.get("exit"))), "")
         if self.kind == "signal":
             return (self.kind, signal.Signals(self.answer["signal"]).name, "")
+        if self.kind == "passed" and self.failure:
+            failure = self.failure
+            return ("caught", str(failure.get("type")), normalized(str(failure.get("message"))))
         return (self.kind, "", "")
 
     def text(self) -> str:

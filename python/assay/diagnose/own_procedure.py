@@ -49,7 +49,7 @@ def diagnose(procedure: Procedure, eager: Outcome, compiled: Outcome) -> None:
         if not procedure.options.reduces:
             break
         timeout = procedure.options.timeout
-        if procedure._reduce(graph, is_accuracy=verdict.kind == "accuracy", timeout=timeout):
+        if procedure.reduce_graph(graph, is_accuracy=verdict.kind == "accuracy", timeout=timeout):
             verdict.step = STEPS.get(verdict.signature.get("stage", ""), "run")
             verdict.stage = f"assay, backend {graph.backend}"
             verdict.graph = str(graph.file)

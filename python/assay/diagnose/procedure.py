@@ -18,6 +18,7 @@ from assay.diagnose import (
     output,
     own_procedure,
     reduction,
+    strides,
     whole_script,
 )
 from assay.diagnose.follow_up import FollowUp
@@ -42,6 +43,7 @@ class Procedure:
         self.options = runs.options
         self.prints_differently = False
         self.eager: Outcome | None = None  # if that raises, and the compiled script does not
+        self.eager_run: Outcome | None = None
 
     def run(self) -> Verdict:
         """The whole procedure; what is known when the budget ends is the result."""
@@ -95,7 +97,7 @@ class Procedure:
         with self.progress.step("eager, compiled"):
             start_eager = self.runs.start_script("eager", backend="none")
             start_compiled = self.runs.start_script("compiled", graphs=directory)
-            eager = start_eager()
+            self.eager_run = eager = start_eager()
             self.runs.eager_seconds = eager.seconds
             self.progress.say("eager", eager.text(), eager.seconds)
             compiled = start_compiled()
@@ -208,17 +210,27 @@ class Procedure:
             self.finish()
             return
         for graph in [graph for graph in files if graph.is_reducible]:
-            if self._reduce(graph, is_accuracy=is_accuracy, timeout=timeout):
+            if self.reduce_graph(graph, is_accuracy=is_accuracy, timeout=timeout):
                 self.finish()
                 return
         self.without_graphs(compiled)
 
-    def _reduce(self, graph: Graph, *, is_accuracy: bool, timeout: float | None) -> bool:
+    def reduce_graph(
+        self,
+        graph: Graph,
+        *,
+        is_accuracy: bool,
+        timeout: float | None = None,
+        all_strides: bool = False,
+    ) -> bool:
+        """Reduce a file; whether it shows the failure by itself."""
         verdict = self.verdict
         name = f"reduce {graph.file.stem}"
         with self.progress.step(name):
             before = self.runs.elapsed()
-            result = reduction.reduce(self.runs, graph, accuracy=is_accuracy, timeout=timeout)
+            result = reduction.reduce(
+                self.runs, graph, accuracy=is_accuracy, timeout=timeout, all_strides=all_strides
+            )
             seconds = self.runs.elapsed() - before
         status = result.get("status")
         self.runs.directory.add(name, {"file": str(graph.file)}, result, str(status))
@@ -301,8 +313,7 @@ class Procedure:
 
     def without_graphs(self, compiled: Outcome) -> None:
         """No graph shows it: the stage from runs of the script, which is then made smaller."""
-        whole_script.climb(self, compiled)
-        self.make_smaller(compiled)
+        self.make_smaller(whole_script.climb(self, compiled))
 
     def make_smaller(self, compiled: Outcome) -> None:
         whole_script.make_smaller(self, compiled)
@@ -315,12 +326,11 @@ class Procedure:
         verdict = self.verdict
         difference = None
         if compiled.kind == "passed":
-            difference = self._difference(eager, compiled)
+            difference = self.difference(eager, compiled)
             if difference is not None:
                 verdict.kind, verdict.step = "output", "compare"
                 self.prints_differently = True
-                line, expected, got = difference
-                verdict.failure = f"line {line} of its output is {got!r}, in eager {expected!r}"
+                verdict.failure = output.sentence(difference)
         else:
             verdict.kind, verdict.failure = compiled.kind, compiled.text()
             verdict.step = "run" if _raises_by_itself(compiled) else "compare"
@@ -349,7 +359,8 @@ class Procedure:
         if wrong is not None:
             self.wrong_graph(*wrong, compiled)
         elif verdict.kind:
-            self.without_graphs(compiled)
+            if difference is None or not strides.diagnose(self, difference, found):
+                self.without_graphs(compiled)
         else:
             verdict.status = "fine"
             count = len(graphs.of_dynamo(found))
@@ -375,7 +386,7 @@ class Procedure:
         )
         return wrong
 
-    def _difference(self, eager: Outcome, compiled: Outcome) -> tuple[int, str, str] | None:
+    def difference(self, eager: Outcome, compiled: Outcome) -> tuple[int, str, str] | None:
         """Where the printed output differs, if that is not the script's own doing."""
         expected, found = eager.stdout.read_text(), compiled.stdout.read_text()
         if output.difference(expected, found) is None:
@@ -420,7 +431,7 @@ class Procedure:
         verdict.graph = f"graph {graph.number}"
         verdict.stage = ladder.last_stage(graph.backend)
         if not is_certain:
-            if not self._reduce(graph, is_accuracy=True, timeout=None):
+            if not self.reduce_graph(graph, is_accuracy=True):
                 verdict.kind, verdict.failure = before
                 return False
             verdict.failure = verdict.signature.get("text", "")
@@ -472,7 +483,8 @@ _OF_CHECKS = ("AssertionError", "SystemExit")
 def _is_compilers(outcome: Outcome) -> bool:
     """Whether PyTorch's compiler raised it, not the script."""
     kind = outcome.raised.get("type", "")
-    stack = outcome.raised.get("stack", "")
+    # Behind it Dynamo says which line of the script it was tracing.
+    stack = outcome.raised.get("stack", "").partition("\nfrom user code:")[0]
     last = [line for line in stack.splitlines() if line.strip().startswith("File ")]
     return kind.startswith(("torch._dynamo.", "torch._inductor.", "torch._functorch.")) or (
         bool(last) and "/torch/_dynamo/" in last[-1]

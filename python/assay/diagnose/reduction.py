@@ -26,11 +26,16 @@ def assay_command() -> str | None:
     return os.environ.get("ASSAY_BINARY") or shutil.which("assay")
 
 
-def reduce(runs: Runs, graph: Graph, *, accuracy: bool, timeout: float | None) -> Json:
+def reduce(
+    runs: Runs, graph: Graph, *, accuracy: bool, timeout: float | None, all_strides: bool = False
+) -> Json:
     """The report of ``assay reduce --json``; ``status`` is ``unfinished`` if time ran out."""
-    result = _reduce(runs, graph, accuracy, timeout, is_trusted=False)
+    comparison = ["--accuracy"] if accuracy else []
+    if all_strides:
+        comparison.append("--all-strides")
+    result = _reduce(runs, graph, comparison, timeout, is_trusted=False)
     if UNTRUSTED in str(result.get("message")):  # it is the user's own program that runs
-        result = _reduce(runs, graph, accuracy, timeout, is_trusted=True)
+        result = _reduce(runs, graph, comparison, timeout, is_trusted=True)
     if "file" in result:
         keep_operators(graph.file, Path(result["file"]))
     return result
@@ -48,7 +53,7 @@ def keep_operators(original: Path, reduced: Path) -> None:
 
 
 def _reduce(
-    runs: Runs, graph: Graph, accuracy: bool, timeout: float | None, *, is_trusted: bool
+    runs: Runs, graph: Graph, comparison: list[str], timeout: float | None, *, is_trusted: bool
 ) -> Json:
     command = assay_command()
     if command is None:
@@ -65,8 +70,7 @@ def _reduce(
         arguments += ["--stack", "assay", "--backend", graph.backend]
     if is_trusted and "--trust" not in arguments:
         arguments.append("--trust")
-    if accuracy:
-        arguments.append("--accuracy")
+    arguments += comparison
     if timeout is not None:
         arguments += ["--timeout", f"{timeout:.1f}"]
     if threads := runs.options.threads or graph.threads:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from assay.diagnose import exceptions, graphs, ladder, shrink
+from assay.diagnose import exceptions, graphs, ladder, output, shrink
 from assay.diagnose.outcome import Outcome
 
 if TYPE_CHECKING:
     from assay.diagnose.procedure import Procedure
 
 
-def climb(procedure: Procedure, compiled: Outcome) -> None:
-    """The ladder with the whole script: the first rung that fails alike names the stage."""
+def climb(procedure: Procedure, compiled: Outcome) -> Outcome:
+    """The ladder with the whole script: the first rung that is wrong names the stage.
+
+    It fails as the script does, or prints something else than eager: then that is the failure, and
+    what the later stages make of it is not. Returns the run that shows the failure.
+    """
     verdict = procedure.verdict
     if procedure.options.stack != "torch":
-        return
+        return compiled
     for rung, stage in ladder.RUNGS.items():
         outcome = procedure.runs.script(f"rung_{rung}", backend=rung)
         fails = _fails_alike(procedure, outcome, compiled)
@@ -23,10 +27,30 @@ def climb(procedure: Procedure, compiled: Outcome) -> None:
         procedure.progress.say(rung, verdict.rungs[rung], outcome.seconds)
         if fails:
             verdict.stage = stage
-            return
+            return compiled
+        difference = _prints_otherwise(procedure, outcome)
+        if difference is not None:
+            verdict.note(f"with the script's own backend it fails differently: {verdict.failure}")
+            verdict.kind, verdict.step = "output", "compare"
+            verdict.failure = output.sentence(difference)
+            verdict.traceback, verdict.frame = "", {}
+            verdict.rungs[rung] = "prints something else"
+            verdict.stage = stage
+            procedure.prints_differently = True
+            return outcome
     if not verdict.stage:
         backends = [graph.backend for graph in graphs.of_dynamo(graphs.of(compiled))]
         verdict.stage = ladder.last_stage(backends[0] if backends else "inductor")
+    return compiled
+
+
+def _prints_otherwise(procedure: Procedure, outcome: Outcome) -> tuple[int, str, str] | None:
+    """Where a rung that ends well prints something else than eager, if the script itself raises."""
+    eager = procedure.eager_run
+    is_question = procedure.eager is None and procedure.verdict.kind != "output"
+    if not is_question or outcome.kind != "passed" or eager is None:
+        return None
+    return procedure.difference(eager, outcome)
 
 
 def _in_words(procedure: Procedure, outcome: Outcome, fails: bool) -> str:
@@ -42,7 +66,7 @@ def _fails_alike(procedure: Procedure, outcome: Outcome, compiled: Outcome) -> b
         return not exceptions.is_alike(procedure.eager, outcome)
     if procedure.verdict.kind == "output":
         return outcome.kind == "passed" and procedure.differs(outcome) is not None
-    return outcome.kind != "passed" and outcome.signature == compiled.signature
+    return outcome.signature == compiled.signature != shrink.PASSED
 
 
 def make_smaller(procedure: Procedure, compiled: Outcome) -> None:

@@ -10,7 +10,9 @@ import torch
 from assay.stock.accuracy import Difference, Run
 
 
-def compare(expected: Run, result: Run, *, strides: bool, aliasing: bool) -> Difference | None:
+def compare(
+    expected: Run, result: Run, *, strides: bool, aliasing: bool, all_strides: bool
+) -> Difference | None:
     """The first difference between runs that gave the same numbers."""
     eager, compiled = list(_tensors(expected.output, "output")), list(_tensors(result.output, ""))
     if len(eager) != len(compiled):
@@ -21,6 +23,8 @@ def compare(expected: Run, result: Run, *, strides: bool, aliasing: bool) -> Dif
     found = _strides(pairs) if strides else None
     if found is None and aliasing:
         found = _aliasing(pairs, expected.input, result.input)
+    if found is None and all_strides:
+        found = _all_strides(pairs)
     return found
 
 
@@ -47,9 +51,22 @@ def _strides(pairs: Pairs) -> Difference | None:
             continue
         of_both = zip(eager.shape, eager.stride(), compiled.stride(), strict=True)
         if any(size > 1 and left != right for size, left, right in of_both):
-            message = f"eager's strides are {eager.stride()}, the result's {compiled.stride()}"
-            return {"kind": "strides", "where": where, "message": message}
+            return {"kind": "strides", "where": where, "message": _both(eager, compiled)}
     return None
+
+
+def _all_strides(pairs: Pairs) -> Difference | None:
+    """Those of no importance, too: of dimensions with one element, of expanded results."""
+    for where, eager, compiled in pairs:
+        if eager.layout != torch.strided or eager.shape != compiled.shape:
+            continue
+        if eager.stride() != compiled.stride():
+            return {"kind": "all_strides", "where": where, "message": _both(eager, compiled)}
+    return None
+
+
+def _both(eager: torch.Tensor, compiled: torch.Tensor) -> str:
+    return f"eager's strides are {eager.stride()}, the result's {compiled.stride()}"
 
 
 def _aliasing(

@@ -76,6 +76,8 @@ class ReproText:
     tracing_mode: str = "real"
     main_class: str = "Repro"
     classes: dict[str, ast.ClassDef] = field(default_factory=dict)
+    # What the file's collectives run in: {'0': {'size': 8, 'rank': 0}}.
+    process_groups: dict[str, dict[str, int]] = field(default_factory=dict)
     # For the nodes of the main graph: line and target of each by its name.
     lines: dict[int, str] = field(default_factory=dict)
     calls: dict[str, str] = field(default_factory=dict)
@@ -178,6 +180,8 @@ def _note_stage(result: ReproText) -> None:
             mode = node.value.value if isinstance(node.value, ast.Constant) else None
             if mode in ("real", "fake", "symbolic"):
                 result.tracing_mode = mode
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "setup_fake_process_groups":
+            result.process_groups = ast.literal_eval(node.args[0])
 
 
 def assigned_name(node: ast.stmt) -> Any:

@@ -19,17 +19,36 @@ void add(Index& index, FunctionTable table) {
 const Index& functions() {
   static const Index index = [] {
     Index made;
-    for (const FunctionTable table :
-         {activation_functions(),    attention_functions(),     builtin_functions(),
-          creation_functions(),      dropout_functions(),       embedding_functions(),
-          fold_functions(),          forwarded_functions(),     indexing_functions(),
-          loss_functions(),          margin_loss_functions(),   math_functions(),
-          normalisation_functions(), operator_functions(),      pooling_functions(),
-          prim_functions(),          random_prim_functions(),   resize_functions(),
-          state_functions(),         symbol_functions(),        torch_python_functions(),
-          unique_functions(),        gpu_attention_functions(), gpu_functions(),
-          vmap_functions(),          grad_level_functions(),    quantized_functions(),
-          one_hot_functions()}) {
+    for (const FunctionTable table : {activation_functions(),
+                                      attention_functions(),
+                                      builtin_functions(),
+                                      creation_functions(),
+                                      dropout_functions(),
+                                      embedding_functions(),
+                                      fold_functions(),
+                                      forwarded_functions(),
+                                      indexing_functions(),
+                                      loss_functions(),
+                                      margin_loss_functions(),
+                                      math_functions(),
+                                      normalisation_functions(),
+                                      operator_functions(),
+                                      pooling_functions(),
+                                      prim_functions(),
+                                      random_prim_functions(),
+                                      resize_functions(),
+                                      state_functions(),
+                                      symbol_functions(),
+                                      torch_python_functions(),
+                                      unique_functions(),
+                                      gpu_attention_functions(),
+                                      gpu_functions(),
+                                      vmap_functions(),
+                                      grad_level_functions(),
+                                      quantized_functions(),
+                                      one_hot_functions(),
+                                      dynamic_quantization_functions(),
+                                      elementwise_prim_functions()}) {
       add(made, table);
     }
     return made;

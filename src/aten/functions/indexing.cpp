@@ -1,5 +1,6 @@
 // `x[...]` and `x[...] = v`, on tensors, sequences and dicts.
 #include <ATen/TensorIndexing.h>
+#include <ATen/functorch/BatchedTensorImpl.h>
 
 #include <array>
 
@@ -83,6 +84,19 @@ std::vector<TensorIndex> tensor_indices(const Value& index, const at::Tensor& se
   return indices;
 }
 
+// Inside vmap an index may be different for each element; then it cannot be read as a number.
+std::optional<std::vector<at::Tensor>> indices_in_vmap(const Value& index) {
+  std::vector<at::Tensor> indices;
+  bool is_batched = false;
+  for (const Value& item : means_tuple(index) ? unpack(index) : std::vector<Value>{index}) {
+    if (!item.is_tensor()) return std::nullopt;
+    indices.push_back(item.leaf.toTensor());
+    is_batched |= at::functorch::isBatchedTensor(indices.back());
+  }
+  if (!is_batched) return std::nullopt;
+  return indices;
+}
+
 std::size_t position(const Value& index, std::size_t size, const char* kind) {
   const std::optional<std::int64_t> given = bound(index);
   if (!given) throw UserError(std::string(kind) + " indices must be integers or slices, not None");
@@ -131,6 +145,9 @@ Value get_item(const BoundArguments& arguments) {
   const Value& index = arguments["b"];
   if (object.is_tensor()) {
     const at::Tensor& self = object.leaf.toTensor();
+    if (const auto indices = indices_in_vmap(index)) {
+      return run("aten::index", {object, Operand(*indices)});
+    }
     return c10::IValue(at::indexing::get_item(self, tensor_indices(index, self)));
   }
   if (object.kind == Value::Kind::dict) return dict_item(object, index);

@@ -141,6 +141,11 @@ constexpr std::array kPrimFunctions = std::to_array<TorchFunction>({
      "self, kernel_size, stride, padding, dilation, ceil_mode", max_pool_with_offsets},
     {"torch.ops.prims._low_memory_max_pool_offsets_to_indices.default",
      "self, kernel_size, input_size, stride, padding, dilation", max_pool_offsets_to_indices},
+    // What the two above were called before PyTorch 2.7, for two dimensions.
+    {"torch.ops.prims._low_memory_max_pool2d_with_offsets.default",
+     "self, kernel_size, stride, padding, dilation, ceil_mode", max_pool_with_offsets},
+    {"torch.ops.prims._low_memory_max_pool2d_offsets_to_indices.default",
+     "self, kernel_width, input_width, stride, padding", max_pool2d_offsets_to_indices},
     {"torch.ops.prims.broadcast_in_dim.default", "a, shape, broadcast_dimensions",
      broadcast_in_dim},
     {"torch.ops.prims.view_of.default", "a", view_of},

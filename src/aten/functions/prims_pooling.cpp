@@ -97,4 +97,19 @@ Value max_pool_offsets_to_indices(const BoundArguments& arguments) {
   return Operand(flattened(positions, input_size)).value;
 }
 
+Value max_pool2d_offsets_to_indices(const BoundArguments& arguments) {
+  const at::Tensor offsets = arguments.tensor("self").to(at::kLong);
+  const Sizes stride = integers_of(arguments["stride"]);
+  const Sizes padding = integers_of(arguments["padding"]);
+  if (stride.size() != 2 || padding.size() != 2) {
+    throw UserError("max pooling in two dimensions takes lists of 2 numbers");
+  }
+  const std::int64_t width = arguments.integer("kernel_width");
+  const at::Tensor rows = floor_divide(offsets, width);
+  const at::Tensor columns = offsets.sub(rows.mul(width));
+  const at::Tensor row = window_starts(offsets, 0, stride, padding).add(rows);
+  const at::Tensor column = window_starts(offsets, 1, stride, padding).add(columns);
+  return Operand(row.mul(arguments.integer("input_width")).add(column)).value;
+}
+
 }  // namespace assay::aten

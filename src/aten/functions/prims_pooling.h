@@ -10,5 +10,7 @@ namespace assay::aten {
 Value max_pool_with_offsets(const BoundArguments& arguments);
 /// prims._low_memory_max_pool_offsets_to_indices: what max_pool2d's backward wants.
 Value max_pool_offsets_to_indices(const BoundArguments& arguments);
+/// prims._low_memory_max_pool2d_offsets_to_indices, which knows only the widths.
+Value max_pool2d_offsets_to_indices(const BoundArguments& arguments);
 
 }  // namespace assay::aten

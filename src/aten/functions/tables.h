@@ -30,6 +30,8 @@ FunctionTable one_hot_functions();
 FunctionTable operator_functions();
 FunctionTable pooling_functions();
 FunctionTable prim_functions();
+FunctionTable dynamic_quantization_functions();
+FunctionTable elementwise_prim_functions();
 FunctionTable quantized_functions();
 FunctionTable random_prim_functions();
 FunctionTable resize_functions();
