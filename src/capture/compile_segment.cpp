@@ -55,6 +55,11 @@ CompiledSegment compile_graph(const Segment& segment, const CaptureSettings& set
   const at::AutoGradMode mode(segment.runs_with_grad || at::GradMode::is_enabled());
   const pybind11::gil_scoped_release unlocked;
   try {
+    if (!segment.hooked.empty() && settings.backend->compiles_halves) {
+      auto pieces = make_piecewise(request, piece_compiler(settings.backend), segment.hooked);
+      if (pieces != nullptr) return {std::move(pieces), ""};
+      throw TraceError("a tensor inside of the graph gets a hook", "backend 'eager' runs it");
+    }
     return {repro::compile_with_debug(*settings.backend, request), ""};
   } catch (const TraceError& error) {
     // The program is fine, but cannot be differentiated ahead of time: what can be is compiled in

@@ -101,6 +101,24 @@ void RecipeBuilder::keep_grad_mode(graph::Graph& graph) {
   if (!recorder_.grad_mode_) graph.call_function(kSetGradMode, {true});
 }
 
+// Tensors that the program has when the segment ends at a break, and from which others are
+// computed: it may give them hooks, or ask for their gradients.
+std::vector<graph::NodeId> RecipeBuilder::nodes_seen_from_outside() const {
+  const auto& hooked = recorder_.hooked_;
+  const bool goes_on = segment_.result < 0;
+  std::vector<graph::NodeId> found;
+  for (const graph::Node& node : recorder_.graph_->nodes()) {
+    const auto is_output = [](const graph::Node* user) { return user->op() == graph::Op::output; };
+    if (!node.is_call() || std::ranges::all_of(node.users(), is_output)) continue;
+    const bool is_hooked = std::ranges::find(hooked, node.id()) != hooked.end();
+    const graph::TensorMeta* meta = node.meta.value.tensor();
+    const bool is_seen = goes_on && std::ranges::any_of(node.users(), is_output) &&
+                         (meta == nullptr || meta->requires_grad);
+    if (is_hooked || is_seen) found.push_back(node.id());
+  }
+  return found;
+}
+
 std::vector<c10::IValue> RecipeBuilder::finish_graph() {
   graph::Graph& graph = *recorder_.graph_;
   std::vector<c10::IValue> examples;
@@ -146,6 +164,7 @@ std::vector<c10::IValue> RecipeBuilder::finish_graph() {
       recorder_.is_random_ || std::ranges::any_of(graph.nodes(), [](const graph::Node& node) {
         return node.is_call() && aten::operator_record(node).is_random;
       });
+  segment_.hooked = nodes_seen_from_outside();
   const bool has_calls =
       std::ranges::any_of(graph.nodes(), [](const graph::Node& node) { return node.is_call(); });
   if (is_sized && (!has_calls || !finish_sizes(input_sources, examples))) {

@@ -1,9 +1,11 @@
 #include "capture/piecewise_graph.h"
 
 #include <ATen/core/grad_mode.h>
+#include <torch/csrc/utils/pybind.h>
 
 #include <algorithm>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -25,13 +27,18 @@ bool is_python_call(const Node& node) {
          node.target().name().starts_with("torch.ops.assay_python.");
 }
 
-// Neighboring nodes; a call of Python, with the items of its result, is one of its own.
+bool contains(const NodeIds& ids, const Node& node) {
+  return std::ranges::find(ids, node.id()) != ids.end();
+}
+
+// Neighboring nodes. A call of Python, with the items of its result, is a piece of its own, and one
+// ends behind each node of `last`.
 struct PieceNodes {
   std::vector<const Node*> nodes;
   bool is_python = false;
 };
 
-std::vector<PieceNodes> cut(const graph::Graph& graph) {
+std::vector<PieceNodes> cut(const graph::Graph& graph, const NodeIds& last) {
   std::vector<PieceNodes> pieces;
   std::unordered_set<const Node*> taken;
   PieceNodes current;
@@ -42,6 +49,7 @@ std::vector<PieceNodes> cut(const graph::Graph& graph) {
     if (!node.is_call() || taken.contains(&node)) continue;
     if (!is_python_call(node)) {
       current.nodes.push_back(&node);
+      if (contains(last, node)) close();
       continue;
     }
     close();
@@ -58,9 +66,9 @@ std::vector<PieceNodes> cut(const graph::Graph& graph) {
   return pieces;
 }
 
-// At every call of Python, grad mode and autocast are what they are where the graph starts; pieces
-// know of no others.
-bool keeps_modes(const graph::Graph& graph) {
+// Between pieces, grad mode and autocast are what they are where the graph starts: pieces know of
+// no others.
+bool keeps_modes(const graph::Graph& graph, const NodeIds& last) {
   const bool at_start = c10::GradMode::is_enabled();
   bool grad_mode = at_start;
   int autocast = 0;
@@ -77,18 +85,19 @@ bool keeps_modes(const graph::Graph& graph) {
     } else if (name.find("nesting") != name.npos || name.find("_enter_") != name.npos) {
       return false;
     }
-    if (is_python_call(node) && (grad_mode != at_start || autocast != 0)) return false;
+    const bool is_between = is_python_call(node) || contains(last, node);
+    if (is_between && (grad_mode != at_start || autocast != 0)) return false;
   }
   return true;
 }
 
 class PiecewiseGraph : public CompiledGraph {
  public:
-  PiecewiseGraph(const CompileRequest& request, Compiler compile)
+  PiecewiseGraph(const CompileRequest& request, Compiler compile, const NodeIds& last)
       : request_(request), compile_(std::move(compile)) {
     const graph::Graph& graph = *request.graph;
     for (const Node* placeholder : graph.placeholders()) slot_of(*placeholder);
-    const std::vector<PieceNodes> cuts = cut(graph);
+    const std::vector<PieceNodes> cuts = cut(graph, last);
     std::unordered_map<const Node*, std::size_t> made_in;
     for (std::size_t i = 0; i < cuts.size(); ++i) {
       for (const Node* node : cuts[i].nodes) made_in.emplace(node, i);
@@ -196,6 +205,8 @@ class PiecewiseGraph : public CompiledGraph {
       request.options.clear();
       made = find_backend("eager")->compile(request);
     } else {
+      std::optional<pybind11::gil_scoped_release> unlocked;
+      if (PyGILState_Check() != 0) unlocked.emplace();
       made = compile_(request);
     }
     const std::scoped_lock lock(piece.mutex);
@@ -212,21 +223,25 @@ class PiecewiseGraph : public CompiledGraph {
 
 }  // namespace
 
-std::shared_ptr<const CompiledGraph> make_piecewise(const CompileRequest& request,
-                                                    Compiler compile) {
+std::shared_ptr<const CompiledGraph> make_piecewise(const CompileRequest& request, Compiler compile,
+                                                    const NodeIds& last) {
   const graph::Graph& graph = *request.graph;
+  const bool has_calls_of_python = std::ranges::any_of(graph.nodes(), is_python_call);
   const bool has_other_calls = std::ranges::any_of(graph.nodes(), [](const Node& node) {
     return node.is_call() && !is_python_call(node) && !node.calls("operator.getitem");
   });
+  // A call for its effect alone adds a hook to a tensor, which the piece before has used already.
+  const bool has_effects = std::ranges::any_of(
+      graph.nodes(), [](const Node& node) { return is_python_call(node) && node.users().empty(); });
   const bool gives_nodes =
       std::ranges::all_of(graph.output()->args()[0].items(), [](const Argument& result) {
         return result.node() != nullptr && result.node()->op() != Op::get_attr;
       });
-  if (std::ranges::none_of(graph.nodes(), is_python_call) || !has_other_calls || !gives_nodes ||
-      !keeps_modes(graph)) {
+  if ((!has_calls_of_python && last.empty()) || !has_other_calls || has_effects || !gives_nodes ||
+      !keeps_modes(graph, last)) {
     return nullptr;
   }
-  return std::make_shared<const PiecewiseGraph>(request, std::move(compile));
+  return std::make_shared<const PiecewiseGraph>(request, std::move(compile), last);
 }
 
 }  // namespace assay::capture

@@ -54,6 +54,7 @@ class RecipeBuilder {
   // Numbers that follow from sizes (finish_sizes.cpp).
   /// Whether the segment fits other sizes than those of the recording.
   bool is_segment_sized(bool mutates_inputs) const;
+  std::vector<graph::NodeId> nodes_seen_from_outside() const;
   /// Numbers that recipes or conditions need besides the graph's results.
   std::vector<graph::Node*> needed_numbers() const;
   /// The segment fits these sizes only: numbers become constants.

@@ -289,6 +289,7 @@ PyObject* Recorder::call_tensor_function(Activation& a, const graph::Target& tar
   std::vector<graph::Argument> args;
   std::vector<graph::NamedArgument> kwargs;
   if (!resolves(target, is_method)) {
+    if (is_method && target.name() == "retain_grad") note_hook(call.args[0]);
     return call_plainly(a, call, "'" + target.name() + "' cannot be part of a graph");
   }
   if (changes_view(target.base_name())) {
@@ -379,6 +380,13 @@ PyObject* Recorder::call_tensor_function(Activation& a, const graph::Target& tar
   for (PyObject* tensor : unknown) tracked_.find(tensor)->has_open_size = true;
   if (varies) results_vary(target, call, result);
   return result;
+}
+
+void Recorder::note_hook(PyObject* tensor) {
+  const Tracked* tracked = is_tensor(tensor) ? tracked_.find(tensor) : nullptr;
+  if (tracked != nullptr && tracked->kind == Tracked::Kind::node) {
+    hooked_.push_back(tracked->node->id());
+  }
 }
 
 bool Recorder::has_open_size(PyObject* object) {

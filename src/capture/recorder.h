@@ -193,6 +193,8 @@ class Recorder final : public Operations, public RecorderState {
   /// A frame that CPython enters while such a call is made is torch's own: it is not followed, but
   /// what it calls back is.
   bool runs_natively(const _PyInterpreterFrame& frame);
+  /// The tensor gets a hook, or keeps its gradient, right behind the segment.
+  void note_hook(PyObject* tensor);
   /// The size of a tensor is not known when the graph is made.
   bool has_open_size(PyObject* object);
   // Sizes that may be others in later calls (record_sizes.cpp).
@@ -401,6 +403,7 @@ class Recorder final : public Operations, public RecorderState {
   bool one_call_changes_older_ = false;  // what it calls back has changed some of that
   const PyCodeObject* entering_natively_ = nullptr;
   std::vector<DictBefore> one_call_dicts_;
+  std::vector<graph::NodeId> hooked_;
   bool is_random_ = false;         // a call of Python in the graph draws random numbers
   bool saw_open_size_ = false;     // among the arguments of a call
   bool saw_varying_size_ = false;  // likewise

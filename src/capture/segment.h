@@ -86,6 +86,9 @@ struct Segment {
   int result = -1;          ///< The recipe of what the frame returns; -1: it goes on.
   bool mutates_inputs = false;
   bool is_random = false;  ///< The graph draws random numbers.
+  /// Nodes whose gradient something outside of the graph sees, though others are computed from
+  /// them.
+  std::vector<graph::NodeId> hooked;
   /// Recorded because a tensor had another size than those of the segments before.
   bool is_for_other_size = false;
   /// The graph is run with grad mode on, and sets the mode it needs itself.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 import assay
@@ -67,3 +68,31 @@ def test_dimensions_that_move_in_place(x):
     z.mul_(2)
     x.squeeze_() if x.shape[0] == 1 else None
     return y, y.shape, z, x.t_() if x.dim() == 2 else x
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "native"])
+@pytest.mark.parametrize("breaks_before", [False, True])
+@pytest.mark.parametrize("keeps", [False, True])
+def test_gradients_that_are_seen_inside(backend: str, breaks_before: bool, keeps: bool) -> None:
+    """A hook gets the gradient of all that was computed from its tensor, before and after."""
+
+    def f(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        y = x * 2
+        z = y.sin()
+        if breaks_before:
+            assay.graph_break()
+        if keeps:
+            y.retain_grad()
+        y.register_hook(lambda gradient: gradient * 10)
+        return z + y, y
+
+    compiled = assay.compile(f, backend=backend)
+    for _ in range(3):
+        x = torch.randn(3, requires_grad=True)
+        expected = x.detach().clone().requires_grad_()
+        (result, y), (wanted, hooked) = compiled(x), f(expected)
+        result.sum().backward()
+        wanted.sum().backward()
+        torch.testing.assert_close(x.grad, expected.grad)
+        if keeps:
+            torch.testing.assert_close(y.grad, hooked.grad)

@@ -105,6 +105,7 @@ PyObject* register_hook(Recorder& recorder, Activation& a, const Call& call) {
                         recorder.find(call.args[0])->kind == Tracked::Kind::node &&
                         is_independent(recorder, call.args[1]);
   if (!is_plain || recorder.prefers_breaks()) {
+    if (call.count > 0) recorder.note_hook(call.args[0]);
     return recorder.call_plainly(a, call, "a hook that is not modelled");
   }
   PyObject* const function = our_function<kRegisterHook>(recorder);
