@@ -95,6 +95,7 @@ class PiecewiseGraph : public CompiledGraph {
  public:
   PiecewiseGraph(const CompileRequest& request, Compiler compile, const NodeIds& last)
       : request_(request), compile_(std::move(compile)) {
+    request_.inputs.clear();  // each piece is compiled for its own
     const graph::Graph& graph = *request.graph;
     for (const Node* placeholder : graph.placeholders()) slot_of(*placeholder);
     const std::vector<PieceNodes> cuts = cut(graph, last);
