@@ -64,7 +64,7 @@ CompiledSegment compile_graph(const Segment& segment, const CaptureSettings& set
   } catch (const TraceError& error) {
     // The program is fine, but cannot be differentiated ahead of time: what can be is compiled in
     // pieces, or the captured graph runs as it is.
-    if (auto pieces = make_piecewise(request, piece_compiler(settings.backend))) {
+    if (auto pieces = make_piecewise(request, piece_compiler(settings.backend), segment.hooked)) {
       return {std::move(pieces), ""};
     }
     request.options.clear();
