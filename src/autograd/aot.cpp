@@ -78,14 +78,49 @@ void run_without_memory(const aten::GraphRunner& runner, std::span<c10::IValue> 
   }
 }
 
-}  // namespace
+// The captured graph as a program of tensors; the numbers among its inputs are those of the
+// request.
+class FlatProgram {
+ public:
+  explicit FlatProgram(const CompileRequest& request)
+      : graph_(request.graph),
+        runner_(*request.graph, request.context->source),
+        inputs_(request.inputs),
+        positions_(positions_of_tensors(request.inputs)) {
+    for (const std::size_t position : positions_) inputs_[position] = c10::IValue();
+  }
 
-JointGraph trace_graph(const CompileRequest& request, std::vector<Structure>& results,
-                       bool decompose) {
+  /// The tensors of its results; `structures`, if not null, gets the structure of each.
+  std::vector<Tensor> run(const std::vector<Tensor>& tensors, std::vector<Structure>* structures,
+                          const aten::NodeObserver& observer = {}) const {
+    std::vector<c10::IValue> inputs = inputs_;
+    for (std::size_t i = 0; i < positions_.size(); ++i) inputs[positions_[i]] = tensors[i];
+    c10::SmallVector<c10::IValue, 8> leaves;
+    run_without_memory(runner_, inputs, leaves, observer);
+    std::vector<Tensor> flat;
+    for (c10::IValue& leaf : leaves) {
+      Structure structure(aten::unpack_value(std::move(leaf)), flat);
+      if (structures != nullptr) structures->push_back(std::move(structure));
+    }
+    return flat;
+  }
+
+  /// A generator of the program's own is not restored before it runs once more.
+  bool has_generators() const {
+    return std::ranges::any_of(inputs_, [](const c10::IValue& v) { return v.isGenerator(); });
+  }
+
+ private:
+  std::shared_ptr<const graph::Graph> graph_;
+  aten::GraphRunner runner_;
+  std::vector<c10::IValue> inputs_;  // None where a tensor belongs
+  std::vector<std::size_t> positions_;
+};
+
+JointGraph trace_graph(const CompileRequest& request, const FlatProgram& program,
+                       std::vector<Structure>& results, bool decompose) {
   check_no_foreign_writes(*request.graph);
   const aten::AutocastScope regions;
-  const aten::GraphRunner runner(*request.graph, request.context->source);
-  const auto positions = positions_of_tensors(request.inputs);
   Origins origins(*request.graph);
   TraceOptions options;
   options.origins = &origins;
@@ -102,18 +137,10 @@ JointGraph trace_graph(const CompileRequest& request, std::vector<Structure>& re
   };
   JointGraph joint = trace(
       [&](const std::vector<Tensor>& tensors) {
-        std::vector<c10::IValue> inputs = request.inputs;
-        for (std::size_t i = 0; i < positions.size(); ++i) inputs[positions[i]] = tensors[i];
-        c10::SmallVector<c10::IValue, 8> leaves;
-        run_without_memory(runner, inputs, leaves, note);
-        std::vector<Tensor> flat;
         results.clear();  // a trace may run its program twice
-        for (c10::IValue& leaf : leaves) {
-          results.emplace_back(aten::unpack_value(std::move(leaf)), flat);
-        }
-        return flat;
+        return program.run(tensors, &results, note);
       },
-      pick_tensors(request.inputs, positions), options);
+      pick_tensors(request.inputs, positions_of_tensors(request.inputs)), options);
   const graph::Graph* made[] = {joint.graph.get()};
   decompositions.finish(made);
   observe::artifact(
@@ -122,13 +149,16 @@ JointGraph trace_graph(const CompileRequest& request, std::vector<Structure>& re
   return joint;
 }
 
+}  // namespace
+
 AotGraph::AotGraph(const CompileRequest& request, const AotOptions& options)
     : input_count_(request.inputs.size() - request.bound_inputs),
       tensor_inputs_(positions_of_tensors(request.inputs)),
       bound_(request.inputs.begin() + static_cast<std::ptrdiff_t>(input_count_),
              request.inputs.end()) {
   takes_tensors_ = bound_.empty() && tensor_inputs_.size() == input_count_;
-  JointGraph joint = trace_graph(request, results_, options.decompose);
+  const auto program = std::make_shared<const FlatProgram>(request);
+  JointGraph joint = trace_graph(request, *program, results_, options.decompose);
   returns_tensors_ = std::ranges::all_of(results_, &Structure::is_one_tensor);
   HalvesOptions halves;
   halves.partitioner = options.partitioner;
@@ -136,6 +166,11 @@ AotGraph::AotGraph(const CompileRequest& request, const AotOptions& options)
   halves.context = request.context;
   halves.options = request.options;
   halves.lazy_backward = options.lazy_backward;
+  if (!program->has_generators()) {
+    halves.program = [program](const std::vector<Tensor>& inputs) {
+      return program->run(inputs, nullptr);
+    };
+  }
   halves_ = std::make_unique<CompiledHalves>(std::move(joint),
                                              pick_tensors(request.inputs, tensor_inputs_), halves);
   if (halves_->backward() != nullptr) {

@@ -46,9 +46,4 @@ class AotGraph : public CompiledGraph {
   std::vector<c10::IValue> bound_;
 };
 
-/// Traces a graph, without compiling anything; `results` gets the structure of each leaf of its
-/// output.
-JointGraph trace_graph(const CompileRequest& request, std::vector<Structure>& results,
-                       bool decompose = false);
-
 }  // namespace assay::autograd

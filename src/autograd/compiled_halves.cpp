@@ -81,6 +81,8 @@ struct CompiledHalves::State {
   std::shared_ptr<const graph::Graph> backward_graph;
   std::shared_ptr<const CompiledGraph> forward;
   std::unique_ptr<const BackwardGraph> backward;
+  /// Null where gradients cannot be differentiated again.
+  std::unique_ptr<const DifferentiableGradients> differentiable;
   std::uint64_t saved_bytes = 0;
   std::vector<TangentShape> tangents;
   /// By primal: the tangents that its gradient is computed from.
@@ -101,7 +103,8 @@ namespace {
 
 using State = CompiledHalves::State;
 
-// Gradients that were asked for with create_graph: differentiating them again is refused.
+// Gradients that were asked for with create_graph, and that the compiled backward graph computed:
+// differentiating them again is refused.
 struct RefuseDoubleBackward : torch::autograd::Function<RefuseDoubleBackward> {
   static variable_list forward(AutogradContext*, at::TensorList gradients,
                                at::TensorList /*dependencies*/) {
@@ -111,8 +114,9 @@ struct RefuseDoubleBackward : torch::autograd::Function<RefuseDoubleBackward> {
   }
   static variable_list backward(AutogradContext*, const variable_list&) {
     throw UserError(
-        "a second derivative was asked for through a compiled program, whose backward "
-        "is not differentiable",
+        "a second derivative was asked for through a compiled program that cannot be run once "
+        "more to compute it: it writes to an input that takes part in autograd, or to memory that "
+        "inputs share",
         "run this part with backend \"eager\", or without create_graph=True");
   }
 };
@@ -142,9 +146,15 @@ struct RunningHalfScope {
   c10::impl::ExcludeDispatchKeyGuard casts{c10::autocast_dispatch_keyset};
 };
 
+// What a call keeps for gradients that are differentiated again; undefined if they cannot be. Not
+// an input of the autograd function.
+struct KeptForAgain {
+  Tensor tensor;
+};
+
 struct RunCompiled : torch::autograd::Function<RunCompiled> {
   static variable_list forward(AutogradContext* context, const std::shared_ptr<const State>& state,
-                               at::TensorList primals) {
+                               const KeptForAgain& kept, at::TensorList primals) {
     const RunningHalfScope running;
     Values inputs(primals.begin(), primals.end());
     Values results;
@@ -173,6 +183,7 @@ struct RunCompiled : torch::autograd::Function<RunCompiled> {
       outputs.push_back(state->must_copy[i] ? output.clone() : std::move(output));
       if (!state->is_differentiable[i]) constant.push_back(outputs.back());
     }
+    if (kept.tensor.defined()) tensors.push_back(kept.tensor);
     context->save_for_backward(std::move(tensors));
     if (!constant.empty()) context->mark_non_differentiable(constant);
     context->set_materialize_grads(false);
@@ -185,9 +196,19 @@ struct RunCompiled : torch::autograd::Function<RunCompiled> {
         context->saved_data["saved"].toCapsule());
     const State& state = *saved->state;
     variable_list tensors = context->get_saved_variables();
+    variable_list results(2);  // the state and what is kept have no gradient
+    Tensor kept;
+    if (state.differentiable != nullptr) {
+      kept = std::move(tensors.back());
+      tensors.pop_back();
+    }
+    if (kept.defined() && c10::GradMode::is_enabled()) {
+      if (auto found = state.differentiable->compute(kept, gradients)) {
+        std::ranges::move(*found, std::back_inserter(results));
+        return results;
+      }
+    }
     const variable_list dependencies = c10::GradMode::is_enabled() ? tensors : variable_list();
-    variable_list results;
-    results.emplace_back();  // the state is not a tensor and has no gradient
     {
       const c10::AutoGradMode no_grad(false);
       const RunningHalfScope running;
@@ -364,11 +385,12 @@ Values run_inference(const State& state, Values primals) {
   return values;
 }
 
-Values run_forward(const std::shared_ptr<const State>& state, Values primals) {
+Values run_forward(const std::shared_ptr<const State>& state, const KeptForAgain& kept,
+                   Values primals) {
   variable_list tensors;
   tensors.reserve(primals.size());
   for (c10::IValue& primal : primals) tensors.push_back(std::move(primal).toTensor());
-  variable_list results = RunCompiled::apply(state, at::TensorList(tensors));
+  variable_list results = RunCompiled::apply(state, kept, at::TensorList(tensors));
   return {std::make_move_iterator(results.begin()), std::make_move_iterator(results.end())};
 }
 
@@ -408,6 +430,7 @@ CompiledHalves::CompiledHalves(JointGraph joint, const std::vector<Tensor>& inpu
     describe_tangents(*state);
     find_tangents_of_gradients(*state);
     find_saved_changed(*state, halves.saved);
+    state->differentiable = DifferentiableGradients::make(options.program, traced, inputs);
   } else {
     state->forward_graph = traced.graph->clone();
     state->forward = options.compiler(
@@ -433,12 +456,14 @@ std::uint64_t CompiledHalves::saved_bytes() const { return state_->saved_bytes; 
 
 void CompiledHalves::call(std::span<c10::IValue> inputs, Outputs& outputs) const {
   const JointGraph& joint = state_->joint;
+  KeptForAgain kept_call;
+  if (state_->differentiable != nullptr) kept_call.tensor = state_->differentiable->keep(inputs);
   Values primals = gather_primals(*state_, inputs);
   Values kept(primals.size());
   for (std::size_t i = 0; i < primals.size(); ++i) {
     if (state_->is_primal_kept[i]) kept[i] = primals[i];
   }
-  const Values values = joint.has_backward() ? run_forward(state_, std::move(primals))
+  const Values values = joint.has_backward() ? run_forward(state_, kept_call, std::move(primals))
                                              : run_inference(*state_, std::move(primals));
   write_changes(joint, kept, values);
   const std::size_t first = outputs.size();

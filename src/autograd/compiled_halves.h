@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "assay/compiler.h"
+#include "autograd/differentiable_gradients.h"
 #include "autograd/joint_graph.h"
 #include "autograd/partition.h"
 
@@ -30,6 +31,8 @@ struct HalvesOptions {
   /// inputs. Otherwise it is compiled with the forward graph, so that a compiler's error shows
   /// before anything has run.
   bool lazy_backward = false;
+  /// Runs where gradients are to be differentiated again. Empty: that is an error.
+  TensorProgram program = {};
 };
 
 class CompiledHalves {

@@ -53,15 +53,6 @@ def test_backward_twice_without_retain_graph_is_pytorchs_error() -> None:
             loss.backward()
 
 
-def test_gradients_of_gradients_are_an_error() -> None:
-    x = leaf(3, 4)
-    y = assay.aot.compile(lambda x: x.exp() * x, backend="aot_eager")(x)
-    (grad,) = torch.autograd.grad(y.sum(), x, create_graph=True)
-    assert torch.equal(grad.detach(), (x.exp() * x + x.exp()).detach())
-    with pytest.raises(RuntimeError, match=r"twice|second|higher|double"):
-        torch.autograd.grad(grad.sum(), x)
-
-
 def test_changing_a_saved_input_before_backward_is_pytorchs_error() -> None:
     for version in both(lambda x: x * x):
         x = computed(3, 4)
