@@ -252,7 +252,6 @@ OPERATORS = {
 def test_first_sample_of_an_operator(name: str) -> None:
     sample = first_sample(OPERATORS[name], torch.float32, requires_grad=True)
 
-
     outcomes: list[Any] = []
     for version in (sample.call, assay.aot.compile(sample.call, backend="aot_eager")):
         torch.manual_seed(SEED)
