@@ -141,7 +141,7 @@ def test_a_differential_equation(backend: str) -> None:
         (u_t + value[:, None] * u_x - 0.01 * u_xx).square().mean().backward()
         return [u_xx.detach()]
 
-    make = lambda: [_numbers(7, 1), _numbers(7, 1).sin()]  # noqa: E731
+    make = lambda: [_numbers(7, 1), _numbers(7, 1).sin()]
     _assert_as_eager(solution, make, use, backend, list(net.parameters()))
 
 
@@ -153,7 +153,7 @@ def test_by_the_incoming_gradient(backend: str) -> None:
         first = torch.autograd.grad(y, leaves, incoming, create_graph=True)
         return list(torch.autograd.grad(_projected(first), [*leaves, incoming]))
 
-    make = lambda: [_numbers(3, 4), _numbers(3, 4).cos()]  # noqa: E731
+    make = lambda: [_numbers(3, 4), _numbers(3, 4).cos()]
     _assert_as_eager(lambda x, w: F.softmax(x * w, -1) @ w.t(), make, use, backend)
 
 
@@ -167,7 +167,7 @@ def test_an_input_that_the_program_writes_to(backend: str) -> None:
         x, w = leaves[0].detach().clone(), leaves[1]
         return [*_derivatives(lambda w: f(x, w), [w], 2), x]
 
-    make = lambda: [_numbers(3, 4), _numbers(3, 4).cos()]  # noqa: E731
+    make = lambda: [_numbers(3, 4), _numbers(3, 4).cos()]
     _assert_as_eager(program, make, use, backend)
 
 
