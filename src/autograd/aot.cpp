@@ -63,6 +63,19 @@ void check_no_foreign_writes(const graph::Graph& graph) {
   }
 }
 
+// Inputs that are not tensors are constants of the compiled graph.
+void check_no_tensors_inside(const std::vector<c10::IValue>& inputs) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].isTensor()) continue;
+    std::vector<Tensor> inside;
+    const Structure structure(aten::unpack_value(inputs[i]), inside);
+    if (!inside.empty()) {
+      throw TraceError("input " + std::to_string(i) + " holds tensors, and is not one",
+                       "make each of them an input, or use backend 'eager'");
+    }
+  }
+}
+
 // The tensors of a trace have no memory that an operator could look into.
 void run_without_memory(const aten::GraphRunner& runner, std::span<c10::IValue> inputs,
                         Outputs& outputs, const aten::NodeObserver& observer) {
@@ -120,6 +133,7 @@ class FlatProgram {
 JointGraph trace_graph(const CompileRequest& request, const FlatProgram& program,
                        std::vector<Structure>& results, bool decompose) {
   check_no_foreign_writes(*request.graph);
+  check_no_tensors_inside(request.inputs);
   const aten::AutocastScope regions;
   Origins origins(*request.graph);
   TraceOptions options;

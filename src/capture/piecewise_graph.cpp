@@ -31,8 +31,20 @@ bool contains(const NodeIds& ids, const Node& node) {
   return std::ranges::find(ids, node.id()) != ids.end();
 }
 
-// Neighboring nodes. A call of Python, with the items of its result, is a piece of its own, and one
-// ends behind each node of `last`.
+// A node and, if its result is a list or tuple, the nodes that take it apart: between pieces there
+// are tensors only.
+void append_with_items(const Node& node, std::vector<const Node*>& nodes) {
+  nodes.push_back(&node);
+  if (node.meta.value.tensor() != nullptr) return;
+  for (const Node* user : node.users()) {
+    if (user->calls("operator.getitem") && user->args()[0].node() == &node) {
+      append_with_items(*user, nodes);
+    }
+  }
+}
+
+// Neighboring nodes. A call of Python is a piece of its own, and one ends behind each node of
+// `last`.
 struct PieceNodes {
   std::vector<const Node*> nodes;
   bool is_python = false;
@@ -47,20 +59,17 @@ std::vector<PieceNodes> cut(const graph::Graph& graph, const NodeIds& last) {
   };
   for (const Node& node : graph.nodes()) {
     if (!node.is_call() || taken.contains(&node)) continue;
-    if (!is_python_call(node)) {
-      current.nodes.push_back(&node);
-      if (contains(last, node)) close();
-      continue;
+    std::vector<const Node*> together;
+    append_with_items(node, together);
+    taken.insert(together.begin(), together.end());
+    const bool is_python = is_python_call(node);
+    if (is_python) close();
+    current.is_python = is_python;
+    current.nodes.insert(current.nodes.end(), together.begin(), together.end());
+    if (is_python ||
+        std::ranges::any_of(together, [&](const Node* made) { return contains(last, *made); })) {
+      close();
     }
-    close();
-    PieceNodes call{{&node}, true};
-    for (const Node& user : graph.nodes()) {
-      if (user.calls("operator.getitem") && user.args()[0].node() == &node) {
-        call.nodes.push_back(&user);
-        taken.insert(&user);
-      }
-    }
-    pieces.push_back(std::move(call));
   }
   close();
   return pieces;

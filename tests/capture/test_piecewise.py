@@ -116,3 +116,46 @@ def test_a_call_in_another_mode_keeps_the_graph_whole() -> None:
         compiled(x).sum().backward()
         under_no_grad(y).sum().backward()
         assert torch.equal(x.grad, y.grad)
+
+
+# A graph that ends at a break is cut behind tensors that the program still has. What an operator
+# returns as a tuple is taken apart before the cut.
+
+
+@program(*[call(data(4, 6, grad=True)) for _ in range(4)], backends=BACKENDS, tolerance=True)
+def test_parts_of_a_tuple_on_both_sides_of_a_cut(x):
+    first, second, third = (x * 2).chunk(3, 1)
+    total = first.sin().sum()
+    assay.graph_break()
+    return total * second.cos() + first + third
+
+
+@program(*[call(data(4, 6, grad=True)) for _ in range(4)], backends=BACKENDS, tolerance=True)
+def test_values_and_indices_on_both_sides_of_a_cut(x):
+    values, indices = x.sin().max(1)
+    total = values.exp()
+    assay.graph_break()
+    return total + values, indices
+
+
+@program(*[call(data(4, 6, grad=True)) for _ in range(4)], backends=BACKENDS, tolerance=True)
+def test_nested_tuples_on_both_sides_of_a_cut(x):
+    torch.manual_seed(0)
+    lstm = torch.nn.LSTM(6, 6)
+    assay.graph_break()
+    y, (h, c) = lstm(x.tanh())
+    z = y.sin() * h
+    assay.graph_break()
+    return z + y + c, h
+
+
+@program(
+    *[call(data(4, 6, grad=True), float(k)) for k in (1, 2, 3, 4, 3)],
+    backends=BACKENDS,
+    tolerance=True,
+)
+def test_numbers_on_both_sides_of_a_cut(x, k):
+    first, second = (x * k).split([2, 4], 1)
+    total = first.sin().sum() * k
+    assay.graph_break()
+    return total * second + first.sum() + k
