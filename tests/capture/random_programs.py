@@ -30,6 +30,9 @@ UNARY = (
     "{}.softmax(-1)",
     "torch.rand_like({})",
     "{}.to(torch.float64).float()",
+    "{}.sort(-1)[0]",
+    "{}.max(0, keepdim=True)[0]",
+    "torch.cat({}.split([1, 2], -1)[::-1], -1)",
     "linear({})",
     "box.apply({})",
 )
@@ -314,7 +317,11 @@ class Generator:
             scope.add("tensor", first)
             scope.add("tensors", rest)
             return
-        self.line(f"{first}, {second} = {self.tensor(scope)}, {self.tensor(scope, 1)}")
+        if self.chance(0.4):
+            pair = f"{self.tensor(scope)} * torch.tensor([1.0, -2.0]).view(2, 1, 1)"
+            self.line(f"{first}, {second} = ({pair}).unbind(0)")
+        else:
+            self.line(f"{first}, {second} = {self.tensor(scope)}, {self.tensor(scope, 1)}")
         if self.chance(0.4):
             self.line(f"{first}, {second} = {second}, {first}")
         scope.add("tensor", first)
