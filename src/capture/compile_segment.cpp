@@ -73,6 +73,15 @@ CompiledSegment compile_graph(const Segment& segment, const CaptureSettings& set
   }
 }
 
+std::shared_ptr<const CompiledGraph> compile_fixed_parts(const Segment& segment,
+                                                         const CaptureSettings& settings,
+                                                         const FixedParts& parts) {
+  if (!settings.backend->compiles_halves || !segment.hooked.empty()) return nullptr;
+  CompileRequest request;
+  request.options = settings.options;
+  return parts.make(request, piece_compiler(settings.backend));
+}
+
 std::string compile_segment(Segment& segment, const CaptureSettings& settings,
                             std::vector<c10::IValue> example_inputs) {
   CompiledSegment made = compile_graph(segment, settings, example_inputs);

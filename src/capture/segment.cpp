@@ -184,12 +184,13 @@ bool may_fit(SizedRuns& sizes, std::span<const c10::IValue> inputs,
 }
 
 bool call_probe(SizedRuns& sizes, std::span<const c10::IValue> inputs,
-                std::vector<std::int64_t>& numbers, Outputs& outputs) {
+                std::vector<std::int64_t>& numbers, Outputs& outputs,
+                const SizedRuns::CompileParts& compile) {
   c10::SmallVector<c10::IValue, 16> arguments(inputs.begin(), inputs.end());
   bool fits = false;
   try {
     const pybind11::gil_scoped_release unlocked;
-    fits = sizes.call_probe({arguments.data(), arguments.size()}, numbers, outputs);
+    fits = sizes.call_probe({arguments.data(), arguments.size()}, numbers, outputs, compile);
   } catch (const pybind11::error_already_set&) {
     throw;
   } catch (const std::exception&) {
@@ -216,11 +217,14 @@ bool Segment::call_sized(const GuardValues& values, std::vector<std::int64_t>& n
                          Outputs& outputs) const {
   Arguments arguments = arguments_of(values);
   const std::span<c10::IValue> span{arguments.data(), arguments.size()};
+  const auto compile_parts = [this](const FixedParts& parts) {
+    return compile_fixed_parts(*this, *settings, parts);
+  };
   std::shared_ptr<SizedRuns::Run> run = sizes->find(span);
   if (run == nullptr) {
     if (!may_fit(*sizes, span, numbers)) return false;
     if (sizes->has_probe()) {
-      if (!call_probe(*sizes, span, numbers, outputs)) return false;
+      if (!call_probe(*sizes, span, numbers, outputs, compile_parts)) return false;
       sizes->add(span, numbers)->calls = 1;
       return true;
     }
@@ -229,20 +233,21 @@ bool Segment::call_sized(const GuardValues& values, std::vector<std::int64_t>& n
     numbers = run->numbers;
     if (sizes->checks_every_call() && !may_fit(*sizes, span, numbers)) return false;
   }
-  // Sizes that come once do not pay for being compiled.
-  constexpr int kCallsBefore = 1;
-  if (run->compiled == nullptr && ++run->calls > kCallsBefore && sizes->makes_room()) {
+  if (run->compiled == nullptr && ++run->calls > sizes->calls_before_compiling() &&
+      sizes->makes_room()) {
     std::vector<c10::IValue> examples(arguments.begin(), arguments.end());
     run->compiled = compile_graph(*this, *settings, std::move(examples)).compiled;
   }
   // Kept: another thread may make room meanwhile.
-  const std::shared_ptr<const CompiledGraph> compiled_for_sizes = run->compiled;
-  const CompiledGraph& called = compiled_for_sizes == nullptr ? sizes->any() : *compiled_for_sizes;
-  if (const auto* objects = dynamic_cast<const ObjectGraph*>(&called)) {
+  const std::shared_ptr<const CompiledGraph> called = run->compiled;
+  if (called == nullptr) {
+    const pybind11::gil_scoped_release unlocked;
+    sizes->call_any(span, outputs, compile_parts);
+  } else if (const auto* objects = dynamic_cast<const ObjectGraph*>(called.get())) {
     call_with_objects(*objects, inputs, values, outputs);
-    return true;
+  } else {
+    call_unlocked(*called, *graph, span, outputs);
   }
-  call_unlocked(called, *graph, span, outputs);
   return true;
 }
 

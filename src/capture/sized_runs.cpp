@@ -32,9 +32,9 @@ std::int64_t to_number(const c10::IValue& value) {
 
 SizedRuns::SizedRuns(Plan plan)
     : plan_(std::move(plan)),
-      any_(plan_as_it_is(plan_.graph)),
+      any_(std::make_unique<Uncompiled>(plan_.graph)),
       checks_(plan_as_it_is(plan_.checks)),
-      probe_(plan_as_it_is(plan_.probe)) {}
+      probe_(plan_.probe == nullptr ? nullptr : std::make_unique<Uncompiled>(plan_.probe)) {}
 
 bool SizedRuns::note(bool fitted) {
   misfits_ = fitted ? 0 : misfits_ + 1;
@@ -97,10 +97,37 @@ bool SizedRuns::pass_checks(std::span<const c10::IValue> inputs,
   return take({values.data(), values.size()}, true, numbers);
 }
 
+void SizedRuns::call(Uncompiled& graph, std::span<c10::IValue> inputs, Outputs& outputs,
+                     const CompileParts& compile) {
+  std::shared_ptr<const CompiledGraph> in_parts;
+  bool is_decided = false;
+  {
+    const std::scoped_lock lock(graph.mutex);
+    if (!graph.is_decided && graph.parts.is_known()) {
+      graph.in_parts = compile(graph.parts);
+      graph.is_decided = true;
+    }
+    in_parts = graph.in_parts;
+    is_decided = graph.is_decided;
+  }
+  if (in_parts != nullptr) {
+    in_parts->call(inputs, outputs);
+  } else if (is_decided) {
+    graph.parts.run(inputs, outputs);
+  } else {
+    graph.parts.observe(inputs, outputs);
+  }
+}
+
+void SizedRuns::call_any(std::span<c10::IValue> inputs, Outputs& outputs,
+                         const CompileParts& compile) {
+  call(*any_, inputs, outputs, compile);
+}
+
 bool SizedRuns::call_probe(std::span<c10::IValue> inputs, std::vector<std::int64_t>& numbers,
-                           Outputs& outputs) const {
+                           Outputs& outputs, const CompileParts& compile) {
   c10::SmallVector<c10::IValue, 16> values;
-  probe_->call(inputs, values);
+  call(*probe_, inputs, values, compile);
   const auto count = static_cast<std::size_t>(
       std::ranges::count(plan_.numbers, false, &Number::follows_from_inputs));
   const std::size_t results = values.size() - count;
@@ -133,6 +160,17 @@ void SizedRuns::forget_older_half() {
   std::erase_if(runs_, [&](const auto& entry) {
     return entry.second->compiled == nullptr && entry.second->last_call <= *middle;
   });
+}
+
+int SizedRuns::calls_before_compiling() const {
+  const auto sizes = static_cast<int>(runs_.size());
+  const auto has_parts_compiled = [](const std::unique_ptr<Uncompiled>& graph) {
+    if (graph == nullptr) return false;
+    const std::scoped_lock lock(graph->mutex);
+    return graph->in_parts != nullptr;
+  };
+  const bool has_parts = has_parts_compiled(any_) || has_parts_compiled(probe_);
+  return has_parts ? 8 + sizes : 1 + sizes / 8;
 }
 
 bool SizedRuns::makes_room() {

@@ -1,18 +1,22 @@
 /// \file How a segment that fits several sizes of its tensors runs: one graph, in which numbers
 /// that follow from sizes are nodes. Sizes that are met for the first time are checked: what the
-/// program decided by such numbers must come out the same. They run without being compiled; sizes
-/// that come again are compiled for themselves, as many as `accumulated_cache_size_limit`. Made by
-/// RecipeBuilder, used by Segment.
+/// program decided by such numbers must come out the same. They run without being compiled, but for
+/// the parts of the graph that do not depend on sizes (fixed_parts.h); sizes that come again are
+/// compiled for themselves, as many as `accumulated_cache_size_limit`. Made by RecipeBuilder, used
+/// by Segment.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
 #include "assay/compiler.h"
+#include "capture/fixed_parts.h"
 #include "guards/guards.h"
 
 namespace assay::capture {
@@ -49,6 +53,9 @@ class SizedRuns {
     std::uint64_t last_call = 0;                    // among all that `find` was asked for
   };
 
+  /// Compiles the parts that do not depend on sizes, or gives null.
+  using CompileParts = std::function<std::shared_ptr<const CompiledGraph>(const FixedParts&)>;
+
   /// Notes whether other sizes fitted, and returns it. After several that did not, and none that
   /// did, no further ones are tried.
   bool note(bool fitted);
@@ -59,12 +66,16 @@ class SizedRuns {
   bool pass_checks(std::span<const c10::IValue> inputs, std::vector<std::int64_t>& numbers) const;
   bool checks_every_call() const { return plan_.checks_every_call; }
   bool has_probe() const { return probe_ != nullptr; }
-  /// Runs the graph; false, and no outputs, if a number is not as expected.
+  /// Runs the graph for sizes that were not met before; false, and no outputs, if a number is not
+  /// as expected.
   bool call_probe(std::span<c10::IValue> inputs, std::vector<std::int64_t>& numbers,
-                  Outputs& outputs) const;
+                  Outputs& outputs, const CompileParts& compile);
   /// Runs the graph for any sizes.
-  const CompiledGraph& any() const { return *any_; }
+  void call_any(std::span<c10::IValue> inputs, Outputs& outputs, const CompileParts& compile);
   std::shared_ptr<Run> add(std::span<const c10::IValue> inputs, std::vector<std::int64_t> numbers);
+  /// How often sizes must come before it pays to compile the graph for them. The more sizes there
+  /// are, the less often each will come again; and where parts are compiled, less is gained.
+  int calls_before_compiling() const;
   /// Whether one more may be compiled. One that has not been called for long makes room. Those in
   /// use do not: if more sizes come in turns than may be kept, the others stay uncompiled, rather
   /// than each being compiled again and again.
@@ -74,15 +85,26 @@ class SizedRuns {
                     std::shared_ptr<const CompiledGraph> compiled);
 
  private:
+  // A graph for any sizes.
+  struct Uncompiled {
+    explicit Uncompiled(std::shared_ptr<const graph::Graph> graph) : parts(std::move(graph)) {}
+    FixedParts parts;
+    std::mutex mutex;
+    bool is_decided = false;
+    std::shared_ptr<const CompiledGraph> in_parts;  // null: runs as it is
+  };
+  static void call(Uncompiled& graph, std::span<c10::IValue> inputs, Outputs& outputs,
+                   const CompileParts& compile);
+
   bool take(std::span<const c10::IValue> values, bool follow_from_inputs,
             std::vector<std::int64_t>& numbers) const;
   std::size_t hash(std::span<const c10::IValue> inputs) const;
   void forget_older_half();
 
   Plan plan_;
-  std::shared_ptr<const CompiledGraph> any_;
+  std::unique_ptr<Uncompiled> any_;
   std::shared_ptr<const CompiledGraph> checks_;  // null: nothing follows from inputs
-  std::shared_ptr<const CompiledGraph> probe_;
+  std::unique_ptr<Uncompiled> probe_;
   std::unordered_multimap<std::size_t, std::shared_ptr<Run>> runs_;  // by the hash of the inputs
   std::uint64_t calls_ = 0;
   static constexpr int kMostMisfits = 4;
