@@ -22,10 +22,10 @@ from assay._compile import (
     compile,
     disable,
     graph_break,
-    is_compiling,
     mark_dynamic,
     reset,
 )
+from assay._compiling import is_compiling
 from assay._explain import ExplainOutput, ExplainWithBackend, explain
 from assay._graph import Graph
 from assay._profiler import CompileProfiler

@@ -25,6 +25,9 @@ class Unsupported(UserError):
 _C.capture_set_unsupported(Unsupported)
 
 
+_TORCH = f"{Path(torch.__file__).parent}{os.sep}"
+
+
 def _skipped_files() -> list[str]:
     # Functions of these never become graphs of their own. What user code calls is followed into
     # them all the same. The standard library's folder holds site-packages, where users' libraries
@@ -36,8 +39,9 @@ def _skipped_files() -> list[str]:
         for entry in sorted(Path(folder).iterdir())
         if entry.name != "site-packages"
     ]
-    control_flow = str(Path(__file__).parent / "_higher_order.py")  # in the place of torch's own
-    return [f"{Path(torch.__file__).parent}{os.sep}", control_flow, *entries]
+    # In the place of torch's own.
+    ours = [str(Path(__file__).parent / name) for name in ("_higher_order.py", "_compiling.py")]
+    return [_TORCH, *ours, *entries]
 
 
 _C.capture_skip_files(_skipped_files())
@@ -161,6 +165,8 @@ def compile(
     target = model
     if not inspect.isfunction(model) and not inspect.ismethod(model):
         target = functools.partial(_call, model)
+    elif model.__code__.co_filename.startswith(_TORCH):  # it is followed if it is called
+        target = functools.partial(_call, model)
     compiled = capture(target)
     for name in functools.WRAPPER_ASSIGNMENTS:
         with contextlib.suppress(AttributeError):
@@ -204,11 +210,6 @@ def graph_break(msg: str = "") -> None:
 
 
 graph_break._assay_disable = True  # type: ignore[attr-defined]
-
-
-def is_compiling() -> bool:
-    """True in code that is being captured."""
-    return _C.capture_is_recording()
 
 
 def reset() -> None:

@@ -25,6 +25,7 @@ class OptimizedModule(torch.nn.Module):
         super().__init__()
         self.__dict__["_compiled"] = compiled
         self._modules["_orig_mod"] = compiled._orig_mod
+        del self.__dict__["training"]  # it is the module's
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self._compiled(*args, **kwargs)
@@ -36,8 +37,13 @@ class OptimizedModule(torch.nn.Module):
     def __setattr__(self, name: str, value: Any) -> None:
         if name in self.__dict__:
             self.__dict__[name] = value
-        if name not in self.__dict__ or name == "training":
+        elif "_orig_mod" in self._modules:
             setattr(self._orig_mod, name, value)
+        else:  # while it is made
+            super().__setattr__(name, value)
+
+    def __bool__(self) -> bool:
+        return bool(self._orig_mod)
 
     def __delattr__(self, name: str) -> None:
         delattr(self._orig_mod, name)

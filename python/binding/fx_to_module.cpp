@@ -95,7 +95,7 @@ class ModuleWriter {
  private:
   void write(const graph::Node& node) {
     const py::object target =
-        node.op() == Op::call_function ? callable_of(node.target()) : py::str(node.target().name());
+        node.op() == Op::call_function ? callable_of(node.target()) : py::str(name_of(node));
     py::tuple args(node.args().size());
     if (node.op() == Op::output && options_.flat_output && path_.empty()) {
       args[0] = flat_output(node.args()[0]);
@@ -109,6 +109,13 @@ class ModuleWriter {
     const py::object made = add(node.name(), graph::to_string(node.op()), target, args, kwargs);
     nodes_.emplace(&node, made);
     write_meta(node, made);
+  }
+
+  // A placeholder's target is a parameter of the generated function: no two have the same.
+  const std::string& name_of(const graph::Node& node) {
+    const std::string& name = node.target().name();
+    const bool is_parameter = node.op() == Op::placeholder;
+    return is_parameter && !parameters_.insert(name).second ? node.name() : name;
   }
 
   py::object add(const std::string& name, const char* op, const py::object& target,
@@ -266,6 +273,7 @@ class ModuleWriter {
   py::list all_;
   ArgumentObjects argument_objects_;
   std::unordered_map<const graph::Node*, py::object> nodes_;
+  std::set<std::string> parameters_;
   std::map<std::string, py::object> sizes_;
   int next_size_ = 0;
 };

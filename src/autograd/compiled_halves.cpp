@@ -87,6 +87,8 @@ struct CompiledHalves::State {
   std::vector<TangentShape> tangents;
   /// By primal: the tangents that its gradient is computed from.
   std::vector<std::vector<std::size_t>> tangents_of_gradient;
+  /// By primal: whether it has a gradient at all. Others are not connected with what computed them.
+  std::vector<bool> has_gradient;
   /// Forward outputs that must be copied: they are an input, or another output once more.
   std::vector<bool> must_copy;
   std::vector<bool> is_differentiable;
@@ -291,6 +293,9 @@ void describe_tangents(State& state) {
 void find_tangents_of_gradients(State& state) {
   const auto& results = state.joint.graph->output()->args()[0].items();
   state.tangents_of_gradient.resize(state.joint.primals.size());
+  for (std::size_t i = 0; i < state.joint.primals.size(); ++i) {
+    state.has_gradient.push_back(results[state.joint.forward_outputs + i].node() != nullptr);
+  }
   std::size_t tangent = 0;
   for (const graph::Node* node : state.joint.graph->placeholders()) {
     if (node->meta.role != graph::InputRole::tangent) continue;
@@ -389,7 +394,15 @@ Values run_forward(const std::shared_ptr<const State>& state, const KeptForAgain
                    Values primals) {
   variable_list tensors;
   tensors.reserve(primals.size());
-  for (c10::IValue& primal : primals) tensors.push_back(std::move(primal).toTensor());
+  const bool has_gradients = std::ranges::count(state->has_gradient, true) > 0;
+  for (c10::IValue& primal : primals) {
+    Tensor tensor = std::move(primal).toTensor();
+    // As in eager, backward of this program does not go on to one that only a detach() reads from.
+    if (has_gradients && !state->has_gradient[tensors.size()] && tensor.requires_grad()) {
+      tensor = tensor.detach();
+    }
+    tensors.push_back(std::move(tensor));
+  }
   variable_list results = RunCompiled::apply(state, kept, at::TensorList(tensors));
   return {std::make_move_iterator(results.begin()), std::make_move_iterator(results.end())};
 }

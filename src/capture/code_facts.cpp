@@ -178,6 +178,11 @@ bool is_library_code(PyCodeObject* code) {
   return entry->second;
 }
 
+bool is_code_of_optimizers(PyCodeObject* code) {
+  const char* file = PyUnicode_AsUTF8(code->co_filename);
+  return file != nullptr && std::string_view(file).find("/torch/optim/") != std::string_view::npos;
+}
+
 CodeInstruction instruction_at(PyCodeObject* code, int index) {
   const _Py_CODEUNIT* units = _PyCode_CODE(code);
   int argument = 0;

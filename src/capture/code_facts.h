@@ -22,8 +22,10 @@ struct CodeLine {
 };
 CodeLine line_of(PyCodeObject* code, int instruction);
 
-/// Code of torch or the standard library: never a root of its own, and not the user's line.
+/// Code of torch or the standard library: rarely a root of its own, and not the user's line.
 bool is_library_code(PyCodeObject* code);
+/// Code of torch.optim. It may be a root: a program's step() is torch's own function.
+bool is_code_of_optimizers(PyCodeObject* code);
 /// Code of the Python package `assay`.
 bool is_code_of_ours(PyCodeObject* code);
 /// Which files these are: prefixes of paths.

@@ -5,6 +5,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/functorch/DynamicLayer.h>
 #include <c10/core/impl/TorchDispatchModeTLS.h>
+#include <torch/csrc/autograd/forward_grad.h>
 #include <torch/csrc/utils/pybind.h>
 
 #include <algorithm>
@@ -41,12 +42,13 @@ bool is_wanted(PyCodeObject* code) {
 
 // Modes see every call of a tensor function, and may do anything then: what runs under one is not
 // captured. Nor is what runs inside a transform of torch.func, on its wrapped tensors, or in a
-// __torch_dispatch__, below autograd.
+// __torch_dispatch__, below autograd, or where tensors have tangents (torch.autograd.forward_ad).
 bool is_under_modes() {
   using Functions = at::impl::PythonTorchFunctionTLS;
   return Functions::stack_len() > 0 || c10::impl::TorchDispatchModeTLS::stack_len() > 0 ||
          Functions::get_disabled_state() != at::impl::TorchFunctionDisabledState::ENABLED ||
          at::functorch::maybeCurrentDynamicLayer().has_value() ||
+         torch::autograd::ForwardADLevel::try_get_by_idx(0) != nullptr ||
          c10::impl::tls_is_dispatch_key_excluded(c10::DispatchKey::Functionalize);
 }
 
@@ -311,7 +313,8 @@ PyObject* evaluate(PyThreadState* thread, _PyInterpreterFrame* frame, int throwi
   }
   const bool is_generator =
       frame->owner == FRAME_OWNED_BY_GENERATOR || (frame->f_code->co_flags & CO_GENERATOR) != 0;
-  const bool takes_segments = !is_generator && !is_library_code(frame->f_code);
+  const bool takes_segments =
+      !is_generator && (!is_library_code(frame->f_code) || is_code_of_optimizers(frame->f_code));
   if (!recorder.is_recording() && !takes_segments) {
     return evaluate_natively(thread, frame, throwing);
   }

@@ -68,6 +68,7 @@ bool GuardSnapshot::is_stable(const Step& step, PyObject* object) const {
     case Access::constant:
       return true;
     case Access::member:
+    case Access::array:
     case Access::answer:
       return false;
     case Access::dict:

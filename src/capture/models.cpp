@@ -89,7 +89,7 @@ Models* make_models() {
        {builtin_models(), container_models(), dict_models(), collection_models(),
         exception_models(), function_models(), ordering_models(), number_models(), pattern_models(),
         value_models(), introspection_models(), library_models(), copying_models(),
-        context_models(), autograd_models(), transform_models(), torch_models()}) {
+        context_models(), autograd_models(), transform_models(), array_models(), torch_models()}) {
     for (const ModelRow& row : table) {
       if (std::string_view(row.name).starts_with(stock_compiler)) {
         models->by_name.emplace(row.name, row.model);

@@ -7,6 +7,7 @@
 #include <deque>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "assay/error.h"
 #include "aten/trace_keys.h"
@@ -46,12 +47,19 @@ class Maker {
     switch (argument.kind) {
       case PythonArgument::Kind::object:
         return argument.object;
-      case PythonArgument::Kind::tensor:
-        return checked(wrap_tensor(tensors_.at(argument.index)));
+      case PythonArgument::Kind::tensor: {
+        const Ref tensor = checked(wrap_tensor(tensors_.at(argument.index)));
+        Ref made = array_of_tensor(tensor.get(), argument.form);
+        if (!made) throw python_error();
+        return made;
+      }
       case PythonArgument::Kind::tuple:
         return tuple_of(parts);
       case PythonArgument::Kind::list:
         return checked(PySequence_List(tuple_of(parts).get()));
+      case PythonArgument::Kind::slice:
+        return checked(
+            PySlice_New(make(parts[0]).get(), make(parts[1]).get(), make(parts[2]).get()));
       case PythonArgument::Kind::dict: {
         Ref dict = checked(PyDict_New());
         for (std::size_t i = 0; i + 1 < parts.size(); i += 2) {
@@ -116,6 +124,13 @@ class Maker {
   const std::vector<at::Tensor>& tensors_;
 };
 
+thread_local bool is_misfit = false;
+
+[[noreturn]] void raise_misfit() {
+  is_misfit = true;
+  throw std::runtime_error("a function returned other objects, sizes or dtypes than before");
+}
+
 // What the program has done with the results of the recorded call holds of such tensors only.
 void check_results(const PythonCall& call, const std::vector<at::Tensor>& results) {
   bool is_as_before = results.size() == call.results.size();
@@ -124,10 +139,12 @@ void check_results(const PythonCall& call, const std::vector<at::Tensor>& result
     is_as_before = results[i].scalar_type() == expected.dtype &&
                    results[i].requires_grad() == expected.requires_grad &&
                    results[i].dim() == static_cast<std::int64_t>(expected.sizes.size()) &&
-                   (call.results_vary || results[i].sizes() == at::IntArrayRef(expected.sizes));
+                   (call.results_vary || results[i].sizes() == at::IntArrayRef(expected.sizes)) &&
+                   (expected.form == TensorForm::tensor ||
+                    results[i].strides() == at::IntArrayRef(expected.strides));
   }
   if (!is_as_before) {
-    throw std::runtime_error("a function returned tensors of other sizes or dtypes than before");
+    raise_misfit();
   }
 }
 
@@ -150,25 +167,45 @@ std::vector<at::Tensor> call_python(std::int64_t number, std::vector<at::Tensor>
                                             call.arguments.size() - named, call.names.get()));
   }
   if (!result) throw python_error();
+  if (call.returns_nothing) return {};
   std::vector<PyObject*> found;
-  if (!tensors_of_result(result.get(), found)) {
-    throw std::runtime_error("a function returned other objects than before");
-  }
+  const bool is_known = call.is_of_arrays ? arrays_of_result(result.get(), found)
+                                          : tensors_of_result(result.get(), found);
+  const auto is_as_before = [&](std::size_t i) {
+    return i < call.results.size() && form_of(found[i]) == call.results[i].form;
+  };
   std::vector<at::Tensor> results;
-  for (PyObject* tensor : found) results.push_back(tensor_of(tensor));
+  for (std::size_t i = 0; is_known && i < found.size() && is_as_before(i); ++i) {
+    const Ref tensor = is_tensor(found[i]) ? Ref::borrow(found[i]) : tensor_of_array(found[i]);
+    if (!tensor) throw python_error();
+    results.push_back(tensor_of(tensor.get()));
+  }
+  if (!is_known || results.size() != found.size()) {
+    raise_misfit();
+  }
   check_results(call, results);
   return results;
+}
+
+// The array is changed in place, which its version must show.
+void call_python_to_change(std::int64_t number, const at::Tensor& changed,
+                           std::vector<at::Tensor> tensors) {
+  tensors.insert(tensors.begin(), changed);
+  call_python(number, std::move(tensors));
+  if (!changed.is_inference()) changed.unsafeGetTensorImpl()->bump_version();
 }
 
 at::Tensor call_python_for_one(std::int64_t number, std::vector<at::Tensor> tensors) {
   std::vector<at::Tensor> results = call_python(number, std::move(tensors));
   if (results.size() != 1) {
-    throw std::runtime_error("a function returned other objects than before");
+    raise_misfit();
   }
   return std::move(results[0]);
 }
 
 }  // namespace
+
+bool has_misfit() { return std::exchange(is_misfit, false); }
 
 std::int64_t add_python_call(PythonCall call) {
   python_calls().push_back(std::move(call));
@@ -202,6 +239,8 @@ bool tensors_of_result(PyObject* result, std::vector<PyObject*>& tensors, int de
 TORCH_LIBRARY(assay_python, library) {
   library.def("call(int number, Tensor[] tensors) -> Tensor[]");
   library.def("call_one(int number, Tensor[] tensors) -> Tensor");
+  library.def("change(int number, Tensor(a!) changed, Tensor[] tensors) -> ()");
+  library.impl("change", torch::CppFunction::makeFromUnboxedFunction(&call_python_to_change));
   library.impl("call", torch::CppFunction::makeFromUnboxedFunction(&call_python));
   library.impl("call_one", torch::CppFunction::makeFromUnboxedFunction(&call_python_for_one));
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "capture/arrays.h"
 #include "capture/constant_objects.h"
 #include "capture/cpython_311.h"
 #include "capture/torch_types.h"
@@ -135,6 +136,15 @@ class Cook {
         return recipe.object;
       case Make::output:
         return checked(wrap_tensor(outputs_[static_cast<std::size_t>(recipe.index)].toTensor()));
+      case Make::array:
+      case Make::scalar: {
+        const Ref tensor =
+            checked(wrap_tensor(outputs_[static_cast<std::size_t>(recipe.index)].toTensor()));
+        const auto form = recipe.make == Make::array ? TensorForm::array : TensorForm::scalar;
+        Ref made = array_of_tensor(tensor.get(), form);
+        if (!made) throw PythonError{};
+        return made;
+      }
       case Make::number:
         return checked(PyLong_FromLongLong(numbers_[static_cast<std::size_t>(recipe.index)]));
       case Make::tuple:

@@ -17,6 +17,8 @@ enum class Make : std::uint8_t {
   source,    ///< What guard step `index` fetched.
   constant,  ///< `object`.
   output,    ///< Output `index` of the graph: a tensor.
+  array,     ///< Output `index` of the graph as an array of NumPy.
+  scalar,    ///< Output `index` of the graph as a scalar of NumPy.
   number,    ///< Number `index` of those that follow from sizes (sized_runs.h).
   tuple,     ///< Of `parts`; `object` is the type (a tuple, namedtuple or torch.return_types one).
   list,      ///< Of `parts`; `object` is the type.

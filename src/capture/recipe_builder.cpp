@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "capture/arrays.h"
 #include "capture/code_facts.h"
 #include "capture/constant_objects.h"
 #include "capture/dict_order.h"
@@ -101,12 +102,16 @@ int RecipeBuilder::recipe(PyObject* object) {
       const auto known = std::ranges::find(outputs_, tracked->node);
       const auto index = static_cast<int>(known - outputs_.begin());
       if (known == outputs_.end()) outputs_.push_back(tracked->node);
+      const TensorForm form = form_of(object);
       // What was noted on the tensor.
       PyObject* notes = tracked->has_known_dict ? recorder_.dict_of(object) : nullptr;
       const bool has_notes = notes != nullptr && PyDict_GET_SIZE(notes) > 0;
       const int attributes = has_notes ? recipe(notes) : kNone;
       if (attributes == kFailed) return kFailed;
-      made = add(Make::output, nullptr, {}, attributes);
+      const Make make = form == TensorForm::tensor  ? Make::output
+                        : form == TensorForm::array ? Make::array
+                                                    : Make::scalar;
+      made = add(make, nullptr, {}, attributes);
       segment_.recipes.back().index = index;
       break;
     }

@@ -63,8 +63,11 @@ bool is_of_stocks_compiler(PyFunctionObject* function) {
   PyObject* module = PyDict_GetItem(function->func_globals, key);
   if (module == nullptr || !PyUnicode_Check(module)) return false;
   const std::string name = to_string(module);
-  // These do not compile: one wraps nn.Module.__init__, the other has the assertions of tests.
-  if (name == "torch._dynamo.mutation_guard" || name == "torch._dynamo.test_case") return false;
+  // These do not compile: they wrap nn.Module.__init__, and functions of NumPy, and assert in
+  // tests.
+  for (const char* other : {"mutation_guard", "test_case", "external_utils"}) {
+    if (name == std::string("torch._dynamo.") + other) return false;
+  }
   return name.starts_with("torch._dynamo") || name.starts_with("torch._inductor");
 }
 
@@ -437,7 +440,11 @@ PyObject* Recorder::call_cached(Activation& a, const Call& call, bool may_run_op
     }
     guard_identity(call.args[i]);
   }
-  if (may_run_operators) return made(a, call_unseen(call), "a function with a constant result");
+  if (may_run_operators) {
+    PyObject* result = call_unseen(call);
+    if (result != nullptr && !is_local(result)) is_constant(result);  // a tensor, for example
+    return result;
+  }
   const SuspendScope suspended(*this);
   return made(a, call_watched(a, call), "a cached function");
 }

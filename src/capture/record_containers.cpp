@@ -1,6 +1,7 @@
 // Containers: reading and changing their items, and iterating over them.
 #include <string>
 
+#include "capture/arrays.h"
 #include "capture/constant_objects.h"
 #include "capture/cpython_311.h"
 #include "capture/dict_order.h"
@@ -44,6 +45,11 @@ bool Recorder::store_item(Activation& a, Operand container, Operand key, Operand
         call_tensor_function(a, "operator.setitem", false, {setitem, args + 1, 3, nullptr});
     Py_XDECREF(result);
     return result != nullptr;
+  }
+  if (is_array(object)) {
+    static PyObject* const set = PyObject_GetAttrString(import_module("operator"), "setitem");
+    PyObject* args[] = {nullptr, object, key.object, value.object};
+    return static_cast<bool>(Ref::steal(change_array(a, {set, args + 1, 3, nullptr})));
   }
   if (PyDict_Check(object) && is_method_of_dict(object, "__setitem__")) {
     if (!prepare_key(object, key.object)) return plainly("a key of a dict is not known");
@@ -125,6 +131,7 @@ PyObject* Recorder::load_item(Activation& a, Operand container, Operand key) {
   if (is_tensor(object)) {
     return tensor_operator(a, "operator.getitem", object, key.object);
   }
+  if (is_computed_array(object)) return array_operator(a, "operator.getitem", object, key.object);
   use_sizes(key.object);
   if (is_scalar(object)) {
     if (!know_all(key.object)) return plainly("an unknown index");
@@ -162,8 +169,8 @@ PyObject* Recorder::load_item(Activation& a, Operand container, Operand key) {
     return made(a, Operations::load_item(a, container, key), "indexing");
   }
   if (PyType_Check(object)) {
-    // list[int], Optional[Tensor]: annotations.
-    if (!know_all(key.object)) return plainly("a generic type");
+    // list[int], Callable[[T], Any]: annotations.
+    if (!know_annotation(key.object)) return plainly("a generic type");
     PyObject* generic = Operations::load_item(a, container, key);
     if (generic != nullptr) is_constant(generic);
     return generic;
@@ -178,6 +185,20 @@ PyObject* Recorder::load_item(Activation& a, Operand container, Operand key) {
     return call_method(a, object, "__getitem__", {key.object});
   }
   return plainly(std::string("indexing an object of type '") + Py_TYPE(object)->tp_name + "'");
+}
+
+bool Recorder::know_annotation(PyObject* object) {
+  if (PyTuple_CheckExact(object) || PyList_CheckExact(object)) {
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
+      if (!know_annotation(PySequence_Fast_GET_ITEM(object, i))) return false;
+    }
+    return know_contents(object);
+  }
+  if (is_of_typing(object) && touch(object)) {
+    guard_identity(object);
+    return true;
+  }
+  return know_all(object);
 }
 
 // A defaultdict is asked for a key that it does not have.
@@ -334,6 +355,12 @@ PyObject* Recorder::get_iter(Activation& a, Operand iterable) {
   if (!touch(object)) return plainly("a loop over an object that is not known");
   if (is_python_method(object, "__iter__") && !is_iterable_known(object)) {
     return call_method(a, object, "__iter__", {});
+  }
+  if (is_computed_array(object)) {
+    const Ref items = Ref::steal(items_of_array(a, object));
+    if (!items) return nullptr;
+    if (is_recording()) return get_iter(a, {items.get(), nullptr});
+    return Operations::get_iter(a, iterable);
   }
   const Tracked* tracked = tracked_.find(object);
   if (PyIter_Check(object)) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <string>
 
+#include "capture/arrays.h"
 #include "capture/constant_objects.h"
 #include "capture/cpython_311.h"
 #include "capture/dict_order.h"
@@ -110,7 +111,7 @@ void Recorder::before_item_change(PyObject* dict) {
 
 bool Recorder::know_sortable(PyObject* object) {
   if (is_scalar(object)) return true;
-  if (!touch(object) || is_tensor(object)) return false;
+  if (!touch(object) || is_tensor(object) || is_computed_array(object)) return false;
   return !is_container(object) || know_all(object);
 }
 
@@ -130,7 +131,9 @@ bool Recorder::know_all(PyObject* object, int depth) {
   if (is_scalar(object)) return true;
   if (depth > 20 || !touch(object)) return false;
   if (is_tensor(object)) return is_plain_tensor(object);
-  if (tracked_.find(object)->kind == Tracked::Kind::constant && is_identity_object(object)) {
+  if (is_computed_array(object)) return false;
+  if (tracked_.find(object)->kind == Tracked::Kind::constant &&
+      (is_identity_object(object) || is_array_scalar(object) || describes_arrays(object))) {
     return true;
   }
   if (is_device(object) || is_value_of_subclass(object)) return true;

@@ -53,7 +53,7 @@ bool Recorder::use_as_key(PyObject* key) {
   use_numbers(key);
   if (is_scalar(key)) return true;
   if (PyTuple_Check(key)) return know_contents(key) && use_items_as_keys(key);
-  if (!touch(key)) return false;
+  if (!touch(key) || is_computed_array(key)) return false;
   const Source* source = tracked_.find(key)->source;
   if (source != nullptr && type_of_key(*source) != nullptr) keys_.insert(source);
   return true;

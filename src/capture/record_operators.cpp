@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "capture/arrays.h"
 #include "capture/constant_objects.h"
 #include "capture/cpython_311.h"
 #include "capture/models.h"
@@ -40,10 +41,11 @@ PyObject* Recorder::unary(Activation& a, Unary op, Operand value) {
     PyObject* result = nullptr;
     if (calculates_size(NB_SUBTRACT, zero.get(), value.object, result)) return result;
   }
-  if (is_tensor(value.object)) {
+  if (is_tensor(value.object) || is_computed_array(value.object)) {
     const char* name = op == Unary::negative   ? "operator.neg"
                        : op == Unary::positive ? "operator.pos"
                                                : "operator.invert";
+    if (!is_tensor(value.object)) return array_operator(a, name, value.object, nullptr);
     return tensor_operator(a, name, value.object, nullptr);
   }
   use_sizes(value.object);
@@ -68,9 +70,20 @@ PyObject* Recorder::binary(Activation& a, int op, Operand left, Operand right) {
   };
   if (!touch(left.object) || !touch(right.object))
     return plainly("an operator on an unknown object");
-  const char* name = kOperatorNames[static_cast<std::size_t>(op)];
-  if (is_tensor(left.object) || is_tensor(right.object)) {
+  // A list is extended by what a tensor holds, and a number cannot be changed: `n += x` is `n = n +
+  // x`.
+  const bool extends = op == NB_INPLACE_ADD && PyList_Check(left.object);
+  const bool is_plain =
+      op >= NB_INPLACE_ADD && (is_scalar(left.object) || is_array_scalar(left.object));
+  const char* name = kOperatorNames[static_cast<std::size_t>(is_plain ? op - NB_INPLACE_ADD : op)];
+  if (!extends && (is_tensor(left.object) || is_tensor(right.object))) {
     return tensor_operator(a, name, left.object, right.object);
+  }
+  if (is_computed_array(left.object) || is_computed_array(right.object)) {
+    const bool may_change =
+        op >= NB_INPLACE_ADD && !is_scalar(left.object) && !is_array_scalar(left.object);
+    if (may_change && !is_array(left.object)) return plainly("an array is changed in place");
+    return array_operator(a, name, left.object, right.object);
   }
   PyObject* calculated = nullptr;
   if (calculates_size(op, left.object, right.object, calculated)) return calculated;
@@ -148,6 +161,9 @@ PyObject* Recorder::compare(Activation& a, int op, Operand left, Operand right) 
   if (is_tensor(left.object) || is_tensor(right.object)) {
     return tensor_operator(a, comparison_function(op), left.object, right.object);
   }
+  if (is_computed_array(left.object) || is_computed_array(right.object)) {
+    return array_operator(a, comparison_function(op), left.object, right.object);
+  }
   PyObject* compared = nullptr;
   if (compares_size(op, left.object, right.object, compared)) return compared;
   use_sizes(left.object);
@@ -166,10 +182,18 @@ PyObject* Recorder::compare(Activation& a, int op, Operand left, Operand right) 
       return know_all(dict != nullptr ? dict : object);
     };
     const bool known = is_known(left.object) && is_known(right.object);
-    const bool by_identity =
-        (op == Py_EQ || op == Py_NE) &&
-        (Py_TYPE(left.object)->tp_richcompare == PyBaseObject_Type.tp_richcompare ||
-         Py_TYPE(right.object)->tp_richcompare == PyBaseObject_Type.tp_richcompare);
+    // Neither knows the other one: a type of C code may (numpy.dtype and types).
+    const auto is_by_identity = [](PyObject* object) {
+      return Py_TYPE(object)->tp_richcompare == PyBaseObject_Type.tp_richcompare;
+    };
+    const auto knows_own_kind = [&](PyObject* object) {
+      return is_by_identity(object) || is_scalar(object) || is_container(object) ||
+             PyFunction_Check(object) || PyMethod_Check(object) || is_torch_enum(object) ||
+             (Py_TYPE(object)->tp_flags & Py_TPFLAGS_HEAPTYPE) != 0;
+    };
+    const bool by_identity = (op == Py_EQ || op == Py_NE) &&
+                             ((is_by_identity(left.object) && knows_own_kind(right.object)) ||
+                              (is_by_identity(right.object) && knows_own_kind(left.object)));
     if (!known && by_identity) {
       const Ref same = Ref::steal(is(a, left, right, op == Py_NE));
       if (!same || !is_recording()) return Operations::compare(a, op, left, right);
@@ -228,6 +252,7 @@ int Recorder::is_true(Activation& a, Operand value) {
   };
   if (!touch(object)) return plainly("a branch on an unknown object");
   if (is_tensor(object)) return plainly("a branch depends on the value of a tensor");
+  if (is_computed_array(object)) return plainly("a branch depends on the value of an array");
   if (is_container(object) || Py_TYPE(object) == deque_type()) {
     Tracked* tracked = tracked_.find(object);
     if (tracked->source != nullptr && !tracked->is_known && !tracked->is_mutated &&

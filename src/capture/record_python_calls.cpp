@@ -111,9 +111,11 @@ bool Recorder::describe_function(PyObject* object, PythonArgument& made, CallTen
 bool Recorder::describe_argument(PyObject* object, PythonArgument& made, CallTensors& tensors,
                                  int depth) {
   if (depth > 20) return false;
+  if (is_array(object) || is_array_scalar(object)) return describe_array(object, made, tensors);
   if (is_tensor(object)) {
     graph::Node* node = node_of(object);
     if (node == nullptr || has_open_size(object)) return false;
+    tensors.are_fixed = false;
     tensors.vary = tensors.vary || has_varying_size(object);
     made.kind = PythonArgument::Kind::tensor;
     made.index = tensors.nodes.items.size();
@@ -142,8 +144,22 @@ bool Recorder::describe_argument(PyObject* object, PythonArgument& made, CallTen
     }
     return true;
   }
+  if (PySlice_Check(object)) {
+    if (!know_contents(object)) return false;
+    const auto* slice = reinterpret_cast<PySliceObject*>(object);
+    made.kind = PythonArgument::Kind::slice;
+    for (PyObject* bound : {slice->start, slice->stop, slice->step}) {
+      if (!describe_argument(bound, made.parts.emplace_back(), tensors, depth + 1)) return false;
+    }
+    return true;
+  }
   Tracked* tracked = tracked_.find(object);
   if (tracked == nullptr) return false;
+  if (tracked->kind == Tracked::Kind::constant &&
+      (is_identity_object(object) || describes_arrays(object))) {
+    made.object = Ref::borrow(object);
+    return true;
+  }
   if (tracked->source != nullptr && has_own_identity(object)) {
     guard_identity(object);
     made.object = Ref::borrow(object);
@@ -163,6 +179,48 @@ bool Recorder::describe_argument(PyObject* object, PythonArgument& made, CallTen
     return add(PyMethod_GET_FUNCTION(object)) && add(PyMethod_GET_SELF(object));
   }
   return false;
+}
+
+void Recorder::add_python_call_node(PythonCall call, CallTensors tensors,
+                                    const std::vector<PyObject*>& items) {
+  std::vector<graph::ValueMeta> metas;
+  for (PyObject* item : items) {
+    const TensorForm form = form_of(item);
+    const Ref kept = is_tensor(item) ? Ref::borrow(item) : tensor_of_array(item);
+    const at::Tensor& tensor = tensor_of(kept.get());
+    std::vector<std::int64_t> strides;
+    if (form != TensorForm::tensor) strides = tensor.strides().vec();
+    call.results.push_back({tensor.scalar_type(), tensor.requires_grad(), tensor.sizes().vec(),
+                            form, std::move(strides)});
+    metas.push_back(aten::describe(aten::Value(c10::IValue(tensor))));
+  }
+  const bool is_one = items.size() == 1;
+  graph::Node& node = graph_->call_function(
+      is_one ? kPythonCallOne : kPythonCall,
+      {add_python_call(std::move(call)), graph::Argument(std::move(tensors.nodes))});
+  node.meta.stack = stacks_.intern(user_stack());
+  nodes_.push_back(&node);
+  const auto track = [&](PyObject* item, graph::Node& computes) {
+    if (tracked_.find(item) != nullptr) return;
+    Tracked& tracked = tracked_.add(item, Tracked::Kind::node);
+    tracked.node = &computes;
+    tracked.varying = tensors.vary ? ~std::uint64_t{0} : 0;
+    tracked.is_fixed = tensors.are_fixed;
+  };
+  if (is_one) {
+    node.meta.value = metas[0];
+    track(items[0], node);
+    return;
+  }
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    graph::Node& taken =
+        graph_->call_function("operator.getitem", {&node, static_cast<std::int64_t>(i)});
+    taken.meta.stack = node.meta.stack;
+    taken.meta.value = metas[i];
+    nodes_.push_back(&taken);
+    track(items[i], taken);
+  }
+  node.meta.value = {std::move(metas)};
 }
 
 PyObject* Recorder::call_as_one(Activation& a, const Call& call, PyTypeObject* context,
@@ -242,38 +300,7 @@ PyObject* Recorder::call_as_one(Activation& a, const Call& call, PyTypeObject* c
   }
   expected_operators_ = watch_.count();
   made_again.results_vary = tensors.vary;
-  std::vector<graph::ValueMeta> metas;
-  for (PyObject* item : items) {
-    const at::Tensor& tensor = tensor_of(item);
-    made_again.results.push_back(
-        {tensor.scalar_type(), tensor.requires_grad(), tensor.sizes().vec()});
-    metas.push_back(aten::describe(aten::Value(c10::IValue(tensor))));
-  }
-  const bool is_one = items.size() == 1;
-  graph::Node& node = graph_->call_function(
-      is_one ? kPythonCallOne : kPythonCall,
-      {add_python_call(std::move(made_again)), graph::Argument(std::move(tensors.nodes))});
-  node.meta.stack = stacks_.intern(user_stack());
-  nodes_.push_back(&node);
-  const auto track = [&](PyObject* item, graph::Node& computes) {
-    Tracked& tracked = tracked_.add(item, Tracked::Kind::node);
-    tracked.node = &computes;
-    tracked.varying = tensors.vary ? ~std::uint64_t{0} : 0;
-  };
-  if (is_one) {
-    node.meta.value = metas[0];
-    track(items[0], node);
-  } else {
-    for (std::size_t i = 0; i < items.size(); ++i) {
-      graph::Node& taken =
-          graph_->call_function("operator.getitem", {&node, static_cast<std::int64_t>(i)});
-      taken.meta.stack = node.meta.stack;
-      taken.meta.value = metas[i];
-      nodes_.push_back(&taken);
-      if (tracked_.find(items[i]) == nullptr) track(items[i], taken);
-    }
-    node.meta.value = {std::move(metas)};
-  }
+  add_python_call_node(std::move(made_again), std::move(tensors), items);
   return made(a, result, "a call of Python");
 }
 

@@ -8,6 +8,7 @@
 
 #include "aten/resolve.h"
 #include "aten/runner.h"
+#include "capture/arrays.h"
 #include "capture/constant_objects.h"
 #include "capture/cpython_311.h"
 #include "capture/models.h"
@@ -128,6 +129,12 @@ bool Recorder::to_argument(PyObject* object, graph::Argument& argument, int dept
     return true;
   }
   if (!is_scalar(object)) touch(object);  // a number or dtype from outside is guarded
+  if (is_array(object)) return false;
+  if (is_array_scalar(object)) {  // of a known value: a number to torch
+    if (is_computed_array(object)) return false;
+    const Ref number = Ref::steal(PyObject_CallMethod(object, "item", nullptr));
+    return number && plain_argument(number.get(), argument);
+  }
   if (plain_argument(object, argument)) return true;
   if (!know_contents(object)) return false;
   std::vector<graph::Argument> items;
@@ -275,6 +282,19 @@ bool holds_tensors(const graph::Target& target, PyObject* result) {
   return true;
 }
 
+// By its name and arguments: whether it changes a tensor.
+bool writes(const graph::Target& target, const Call& call) {
+  const std::string_view name = target.base_name();
+  if (name == "setitem" || name.ends_with("_norm")) return true;
+  if (name.ends_with('_') && !name.ends_with("__")) return true;
+  if (target.name().starts_with("operator.i") && name != "invert" && name != "index") return true;
+  for (std::size_t i = call.positional(); i < call.count; ++i) {
+    PyObject* named = PyTuple_GET_ITEM(call.names, static_cast<Py_ssize_t>(i - call.positional()));
+    if (PyUnicode_CompareWithASCIIString(named, "inplace") == 0) return call.args[i] != Py_False;
+  }
+  return false;
+}
+
 bool needs_gradient(const Call& call) {
   for (std::size_t i = 0; i < call.count; ++i) {
     if (is_tensor(call.args[i]) && tensor_of(call.args[i]).requires_grad()) return true;
@@ -288,6 +308,10 @@ PyObject* Recorder::call_tensor_function(Activation& a, const graph::Target& tar
                                          const Call& call) {
   std::vector<graph::Argument> args;
   std::vector<graph::NamedArgument> kwargs;
+  if (has_computed_array(call)) {
+    if (writes(target, call)) return call_plainly(a, call, "a tensor is changed by an array");
+    return call_array_function(a, call);
+  }
   if (!resolves(target, is_method)) {
     if (is_method && target.name() == "retain_grad") note_hook(call.args[0]);
     return call_plainly(a, call, "'" + target.name() + "' cannot be part of a graph");
@@ -300,7 +324,10 @@ PyObject* Recorder::call_tensor_function(Activation& a, const graph::Target& tar
     fix_all_sizes("'" + target.name() + "' moves the dimensions of a tensor");
   }
   if (is_of_a_library(target) && grad_mode_ && needs_gradient(call)) {
-    return call_plainly(a, call, "the gradient of '" + target.name() + "' is written in Python");
+    if (writes_to(target)) {
+      return call_plainly(a, call, "the gradient of '" + target.name() + "' is written in Python");
+    }
+    return call_as_one(a, call, nullptr, Followed::nothing);
   }
   if (reads_memory(target, call)) {
     return call_plainly(a, call, "'" + target.name() + "' depends on the values of tensors");
@@ -357,6 +384,9 @@ PyObject* Recorder::call_tensor_function(Activation& a, const graph::Target& tar
   // call.
   const bool reads_number = watch_.value_read().find("_local_scalar_dense") != std::string::npos &&
                             target.base_name() != "one_hot";
+  if (has_array_calls_ && sink_.compiles_ahead_of_time() && (writes_out || writes(target, call))) {
+    return end("a tensor is changed that may be an array, too");
+  }
   const bool is_in_graph =
       sink_.allows_no_break() && !writes_out && !reads_number && holds_tensors(target, result);
   if (reads_values && !is_in_graph) {

@@ -68,6 +68,7 @@ void Recorder::begin(Activation& root, OpenSources open, bool is_open_by_default
   entering_natively_ = nullptr;
   one_call_dicts_.clear();
   is_random_ = false;
+  has_array_calls_ = false;
   hooked_.clear();
   sources_ = SourceTree();
   tracked_.clear();

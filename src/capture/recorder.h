@@ -30,6 +30,7 @@ namespace assay::capture {
 
 enum class SizeUse;     // models.h
 struct PythonArgument;  // python_calls.h
+struct PythonCall;      // likewise
 
 class Recorder final : public Operations, public RecorderState {
  public:
@@ -187,6 +188,19 @@ class Recorder final : public Operations, public RecorderState {
   /// Makes a call of a function of torch, whose own code is not followed: what it calls back is,
   /// and becomes part of the graph. It must only call back, and pass on what that returns.
   PyObject* call_around(Activation& a, const Call& call);
+  // Arrays of NumPy (record_arrays.cpp).
+  /// Makes a call of a function of NumPy that only computes, or one of torch that is given an array
+  /// or gives one, and adds it to the graph as one call.
+  PyObject* call_array_function(Activation& a, const Call& call);
+  /// The same for one that changes its first argument, an array, and returns that or None.
+  PyObject* change_array(Activation& a, const Call& call);
+  /// An array or a scalar of NumPy whose values may be others in later calls.
+  bool is_computed_array(PyObject* object);
+  bool has_computed_array(const Call& call);
+  /// An attribute of an array; null without an exception if it is one of a type.
+  PyObject* array_attribute(Activation& a, PyObject* array, PyObject* name);
+  /// The items that a loop over an array goes through: a new list.
+  PyObject* items_of_array(Activation& a, PyObject* array);
   bool allows_no_break() const { return sink_.allows_no_break(); }
   /// Whether a graph that cannot be compiled ahead of time is worse than none.
   bool prefers_breaks() const { return sink_.compiles_ahead_of_time() && !sink_.allows_no_break(); }
@@ -308,6 +322,13 @@ class Recorder final : public Operations, public RecorderState {
                     std::vector<graph::NamedArgument>& kwargs);
   bool bind_results(PyObject* result, graph::Node& node);
   std::vector<PyObject*> untracked_tensors(PyObject* result);
+  /// The graph's node of an array or a scalar of NumPy: a tensor. Null if it cannot be one.
+  graph::Node* array_node(PyObject* array);
+  bool describe_array(PyObject* object, PythonArgument& made, CallTensors& tensors);
+  PyObject* array_operator(Activation& a, const char* name, PyObject* left, PyObject* right);
+  /// The node of a call of Python that has returned `items`: tensors, arrays and scalars.
+  void add_python_call_node(PythonCall call, CallTensors tensors,
+                            const std::vector<PyObject*>& items);
   void take_back(std::size_t first_node);
   /// How each run makes an argument of such a call; false if it cannot.
   bool describe_argument(PyObject* object, PythonArgument& made, CallTensors& tensors,
@@ -379,6 +400,8 @@ class Recorder final : public Operations, public RecorderState {
   bool know_order(PyObject* object);
   /// Whether a class finds dict's own method.
   bool is_method_of_dict(PyObject* object, const char* name);
+  /// What a generic type is given in an annotation.
+  bool know_annotation(PyObject* object);
   PyObject* default_item(Activation& a, PyObject* dict, Operand key);
   PyObject* contains_by_iterating(Activation& a, Operand item, PyObject* object, bool invert);
 
@@ -404,6 +427,7 @@ class Recorder final : public Operations, public RecorderState {
   const PyCodeObject* entering_natively_ = nullptr;
   std::vector<DictBefore> one_call_dicts_;
   std::vector<graph::NodeId> hooked_;
+  bool has_array_calls_ = false;   // what they give may share memory without a storage in common
   bool is_random_ = false;         // a call of Python in the graph draws random numbers
   bool saw_open_size_ = false;     // among the arguments of a call
   bool saw_varying_size_ = false;  // likewise

@@ -97,6 +97,7 @@ struct RecorderState {
   struct CallTensors {
     graph::List nodes;
     bool vary = false;
+    bool are_fixed = true;  ///< Their values are the same in every run.
   };
 
   /// A frame of a function that is followed.

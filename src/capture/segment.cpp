@@ -11,6 +11,7 @@
 #include "capture/compile_segment.h"
 #include "capture/cpython_311.h"
 #include "capture/object_graph.h"
+#include "capture/python_calls.h"
 #include "capture/torch_types.h"
 
 namespace assay::capture {
@@ -289,7 +290,13 @@ void set_exception_of_operator(const aten::OperatorError& error) {
 
 Segment::Replay Segment::replay(Activation& activation, const GuardValues& values) const {
   const InputStates before = states_of_inputs(values);
+  has_misfit();
   const auto raised = [&] {
+    const bool is_misfit = has_misfit();
+    if (is_misfit && (!mutates_inputs || are_inputs_unchanged(values, before))) {
+      PyErr_Clear();
+      return Replay::misfits;
+    }
     return are_inputs_unchanged(values, before) ? Replay::raised : Replay::raised_midway;
   };
   try {
@@ -326,6 +333,7 @@ Segment::Replay Segment::replay(Activation& activation, const GuardValues& value
     return raised();
   } catch (const aten::OperatorError& error) {
     const Replay outcome = raised();
+    if (outcome == Replay::misfits) return outcome;
     if (outcome == Replay::raised_midway) {
       set_exception_of_operator(error);
     } else {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "capture/arrays.h"
 #include "capture/constant_objects.h"
 #include "capture/guard_checks.h"
 #include "capture/guard_snapshot.h"
@@ -176,6 +177,15 @@ PyObject* SegmentGuards::fetch(const Step& step, const Activation& activation,
       return PyMethod_Check(parent) ? PyMethod_GET_FUNCTION(parent) : nullptr;
     case Access::referent:
       return PyWeakref_CheckRef(parent) ? PyWeakref_GET_OBJECT(parent) : nullptr;
+    case Access::array: {
+      Ref tensor = is_array(parent) || is_array_scalar(parent) ? tensor_of_array(parent) : Ref();
+      if (!tensor) {
+        PyErr_Clear();
+        return nullptr;
+      }
+      values.kept.push_back(tensor);
+      return tensor.get();
+    }
     case Access::answer: {
       PyObject* const* call = &PyTuple_GET_ITEM(step.key, 0);
       const auto count = static_cast<std::size_t>(PyTuple_GET_SIZE(step.key)) - 1;

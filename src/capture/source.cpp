@@ -174,6 +174,8 @@ std::string Source::expression() const {
       return parent->expression() + ".__func__";
     case Access::referent:
       return parent->expression() + "()";
+    case Access::array:
+      return parent->expression();
     case Access::answer:
       return answer_text(key.get());
   }

@@ -30,6 +30,7 @@ enum class Access : std::uint8_t {
   receiver,  ///< A bound method's __self__.
   callee,    ///< A bound method's __func__.
   referent,  ///< What a weak reference refers to, or None.
+  array,     ///< A tensor on the memory of an array of NumPy.
   answer,    ///< What a function answers that looks at global state: `key` is (function, args...).
 };
 

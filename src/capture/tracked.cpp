@@ -19,7 +19,7 @@ Tracked& TrackedObjects::add(PyObject* object, Tracked::Kind kind) {
   tracked = Tracked{};
   tracked.kind = kind;
   tracked.order = next_++;
-  if (kind == Tracked::Kind::node) {
+  if (kind == Tracked::Kind::node && PyType_SUPPORTS_WEAKREFS(Py_TYPE(object))) {
     tracked.weak = Ref::steal(PyWeakref_NewRef(object, nullptr));
   } else {
     tracked.object = Ref::borrow(object);

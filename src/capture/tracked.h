@@ -18,7 +18,7 @@ struct Tracked {
   enum class Kind : std::uint8_t {
     source,    ///< Existed before; reached by `source`.
     constant,  ///< Existed before, and guarded to be this very object; or part of the code.
-    node,      ///< A tensor that the graph computes.
+    node,      ///< A tensor that the graph computes, or an array of NumPy.
     local,     ///< Made in this segment: a container, a function, an instance, ...
   };
   Kind kind = Kind::local;
@@ -30,6 +30,7 @@ struct Tracked {
   bool is_fresh = false;        ///< A tuple that only the frame has.
   bool has_known_dict = false;  ///< Its __dict__ is tracked, by this way.
   bool has_open_size = false;   ///< A tensor of the graph whose size follows from values.
+  bool is_fixed = false;        ///< An array whose values are the same in every run of the graph.
   /// Of a tensor, one bit per dimension: what its size is in later calls is not guarded.
   std::uint64_t varying = 0;
   Py_ssize_t appended = 0;  ///< Items added at the end of a list that is not known.

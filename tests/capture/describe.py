@@ -238,6 +238,9 @@ class Description:
             strides = None if value.flags.c_contiguous else value.strides
             self.leaves[path] = f"array {value.dtype} {value.shape} {strides} {value.tobytes()!r}"
             items = ()
+        elif isinstance(value, numpy.generic):
+            self.leaves[path] = f"scalar {value.dtype} {value.tobytes()!r}"
+            items = ()
         elif isinstance(value, types.MappingProxyType):
             self.add_dict(path, dict(value))
             items = ()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
+import assay
 from capture.harness import call, data, program
 
 
@@ -359,3 +360,49 @@ def test_in_place_on_expanded_tensor(x):
     y = (x + 1).expand(4, 3) if x.shape[0] == 1 else x + 1
     y.mul_(2)
     return y
+
+
+@program(*[call(data(3)) for _ in range(3)], breaks=0)
+def test_a_number_becomes_a_tensor_in_place(x):
+    total, power, items = 0, 2.0, [1]
+    total += x
+    power **= x
+    items += x
+    return total, power, items
+
+
+@program(*[call(bytearray([0, 1, 2])) for _ in range(3)])
+def test_a_storage_is_one_of_its_class(text):
+    storage = torch.BoolStorage.from_buffer(text, "big")
+    return isinstance(storage, torch.BoolStorage), isinstance(storage, torch.FloatStorage)
+
+
+@program(*[call(data(2, 2, grad=True), data(2, 2, grad=True)) for _ in range(3)])
+def test_backward_does_not_go_beyond_detach(a, b):
+    made = a @ torch.ones(2, 2)
+    (made - 1).abs().mean().backward()
+    (b @ made.detach()).mean().backward()
+    return a.grad, b.grad
+
+
+@program(*[call(data(3), data(3)) for _ in range(3)])
+def test_tangents(x, t):
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(x, t)
+        return torch.autograd.forward_ad.unpack_dual(sine(dual)).tangent
+
+
+def sine(x):
+    return x.sin() * 2
+
+
+def test_inputs_that_are_called_the_same() -> None:
+    """Keys of a dict that are tensors: placeholders of a GraphModule still differ in name."""
+
+    def f(x):
+        return sum(x * notes[key] for key in notes)
+
+    notes = {torch.ones(2): torch.ones(2), torch.zeros(2): torch.full((2,), 3.0)}
+    compiled = assay.compile(f, backend=lambda graph, inputs: graph)
+    for x in (torch.ones(2), torch.randn(2)):
+        torch.testing.assert_close(compiled(x), f(x))

@@ -115,6 +115,7 @@ PyObject* special_attribute(Recorder& recorder, Activation& a, PyObject* object,
     PyObject* dict = recorder.dict_of(object);
     if (dict != nullptr) return Py_NewRef(dict);
   }
+  if (recorder.is_computed_array(object)) return recorder.array_attribute(a, object, name);
   Tracked* tracked = recorder.find(object);
   PyObject* descriptor = recorder.lookup_on_type(Py_TYPE(object), name);
   if (tracked->source == nullptr || tracked->kind == Tracked::Kind::constant) {

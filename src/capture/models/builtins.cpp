@@ -1,6 +1,7 @@
 // Builtins that look at objects, types and iterators.
 #include <string>
 
+#include "capture/arrays.h"
 #include "capture/constant_objects.h"
 #include "capture/cpython_311.h"
 #include "capture/models/table.h"
@@ -18,6 +19,11 @@ PyObject* len(Recorder& recorder, Activation& a, const Call& call) {
   if (!recorder.touch(object)) return recorder.call_plainly(a, call, "len() of an unknown object");
   if (recorder.has_open_size(object)) {
     return recorder.call_plainly(a, call, "the size of a tensor follows from values");
+  }
+  if (is_array(object)) {
+    static PyObject* const shape = PyUnicode_InternFromString("shape");
+    const Ref known = Ref::steal(recorder.array_attribute(a, object, shape));
+    return known ? recorder.call_watched(a, call) : nullptr;
   }
   if (is_tensor(object)) {
     return is_plain_tensor(object) ? recorder.call_watched(a, call)
@@ -158,12 +164,12 @@ PyObject* to_value(Recorder& recorder, Activation& a, const Call& call) {
     return is_true < 0 ? nullptr : truth(is_true == 1);
   }
   PyObject* object = call.count == 1 ? call.args[0] : nullptr;
-  if (object == nullptr || !recorder.touch(object)) {
+  if (object == nullptr || !recorder.touch(object) || recorder.is_computed_array(object)) {
     return recorder.call_plainly(a, call, "a conversion of an object that is not modelled");
   }
   const bool is_known =
       PyType_Check(object) || is_torch_enum(object) || is_device(object) ||
-      is_value_of_subclass(object) || recorder.has_only_values(object) ||
+      is_value_of_subclass(object) || is_array_scalar(object) || recorder.has_only_values(object) ||
       (PyExceptionInstance_Check(object) && recorder.find(object)->kind == Tracked::Kind::local &&
        has_known_text(recorder, object));
   if (is_known || converts_in_python(recorder, call.callable, object)) {

@@ -16,8 +16,8 @@ constexpr int kNotModelled = -2;
 // of its metaclass.
 enum class Answers { as_type, by_registry, in_python, unknown };
 
-Answers how_it_answers(Recorder& recorder, PyObject* of, const char* question,
-                       PyObject** function) {
+Answers how_it_answers(Recorder& recorder, PyObject* of, const char* question, PyObject** function,
+                       bool is_about_tensor) {
   static PyObject* const abstract = [] {
     const Ref module = Ref::steal(import_module("abc"));
     return PyObject_GetAttrString(module.get(), "ABCMeta");
@@ -34,7 +34,8 @@ Answers how_it_answers(Recorder& recorder, PyObject* of, const char* question,
   const Ref module =
       Ref::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(meta), "__module__"));
   PyErr_Clear();
-  if (module && PyUnicode_Check(module.get()) && to_string(module.get()).starts_with("torch")) {
+  if (is_about_tensor && module && PyUnicode_Check(module.get()) &&
+      to_string(module.get()).starts_with("torch")) {
     return Answers::as_type;
   }
   return found != nullptr && PyFunction_Check(found) ? Answers::in_python : Answers::unknown;
@@ -76,7 +77,7 @@ int is_instance(Recorder& recorder, Activation& a, PyObject* object, PyObject* o
     return kNotModelled;
   }
   PyObject* function = nullptr;
-  switch (how_it_answers(recorder, of, "__instancecheck__", &function)) {
+  switch (how_it_answers(recorder, of, "__instancecheck__", &function, is_tensor(object))) {
     case Answers::as_type:
       if ((type->tp_flags & Py_TPFLAGS_IMMUTABLETYPE) != 0 || is_tensor(object)) {
         const SuspendScope suspended(recorder);
@@ -115,7 +116,7 @@ int is_subclass(Recorder& recorder, Activation& a, PyObject* type, PyObject* of)
   if (!PyType_Check(of) || !PyType_Check(type)) return kNotModelled;
   auto* asked = reinterpret_cast<PyTypeObject*>(type);
   PyObject* function = nullptr;
-  switch (how_it_answers(recorder, of, "__subclasscheck__", &function)) {
+  switch (how_it_answers(recorder, of, "__subclasscheck__", &function, true)) {
     case Answers::as_type:
       return recorder.is_subclass(asked, of, false);
     case Answers::by_registry:
@@ -206,7 +207,8 @@ PyObject* hash(Recorder& recorder, Activation& a, const Call& call) {
     recorder.guard_identity(object);
     return recorder.call_watched(a, call);
   }
-  if (is_scalar(object) || is_value_of_subclass(object) || recorder.has_only_values(object)) {
+  const bool is_value = is_value_of_subclass(object) && !recorder.is_computed_array(object);
+  if (is_scalar(object) || is_value || recorder.has_only_values(object)) {
     return recorder.call_watched(a, call);
   }
   if (PyFrozenSet_CheckExact(object) && recorder.know_contents(object)) {

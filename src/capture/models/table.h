@@ -33,6 +33,7 @@ ModelTable copying_models();    ///< copying.cpp: copy.copy, copy.deepcopy
 ModelTable context_models();    ///< contexts.cpp: torch's context managers
 ModelTable autograd_models();   ///< autograd.cpp: torch.autograd.Function
 ModelTable transform_models();  ///< transforms.cpp: torch.func
+ModelTable array_models();      ///< arrays.cpp: NumPy
 ModelTable torch_models();      ///< torch.cpp: torch's functions that are not operators
 
 PyObject* truth(bool value);  ///< A new reference to True or False.

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "capture/code_facts.h"
 #include "capture/models/table.h"
 #include "capture/torch_types.h"
 
@@ -21,6 +22,13 @@ PyObject* set_grad_enabled(Recorder& recorder, Activation& a, const Call& call) 
 
 // Libraries choose their path by it: what is captured is being compiled.
 PyObject* is_compiling(Recorder&, Activation&, const Call&) { return truth(true); }
+
+// torch's optimizers break the graph around a change of the grad mode, for a compiler that could
+// not have it inside. It is recorded here.
+PyObject* graph_break(Recorder& recorder, Activation& a, const Call& call) {
+  if (is_code_of_optimizers(a.code)) return Py_NewRef(Py_None);
+  return recorder.call_plainly(a, call, "'assay.graph_break' is marked to be run eagerly");
+}
 
 // Follows from the global state, which is guarded, or never changes.
 PyObject* state(Recorder& recorder, Activation& a, const Call& call) {
@@ -56,6 +64,28 @@ PyObject* question(Recorder& recorder, Activation& a, const Call& call) {
   }
   return recorder.call_question(a, call);
 }
+
+// x.addcdiv_(a, b, value=v): torch takes the number out of a tensor v, which a graph cannot. It
+// computes with the tensor.
+template <const char* combine, bool in_place>
+PyObject* add_combined(Recorder& recorder, Activation& a, const Call& call) {
+  const std::string name = std::string("addc") + combine + (in_place ? "_" : "");
+  const bool has_tensor = call.count == 4 && call.positional() == 3 && is_tensor(call.args[3]);
+  if (!has_tensor) return recorder.call_tensor_function(a, name, true, call);
+  const auto compute = [&](const char* method, PyObject* left, PyObject* right) {
+    const Ref text = Ref::steal(PyUnicode_InternFromString(method));
+    PyObject* descriptor = recorder.lookup_on_type(tensor_type(), text.get());
+    PyObject* args[] = {nullptr, left, right};
+    return Ref::steal(
+        recorder.call_tensor_function(a, method, true, {descriptor, args + 1, 2, nullptr}));
+  };
+  const Ref combined = compute(combine, call.args[1], call.args[2]);
+  const Ref scaled = combined ? compute("mul", combined.get(), call.args[3]) : Ref();
+  if (!scaled) return nullptr;
+  return compute(in_place ? "add_" : "add", call.args[0], scaled.get()).release();
+}
+constexpr char kDiv[] = "div";
+constexpr char kMul[] = "mul";
 
 // Functions of dtypes; they make tensors of these to find out.
 PyObject* of_dtypes(Recorder& recorder, Activation& a, const Call& call) {
@@ -154,6 +184,8 @@ ModelTable torch_models() {
       {"traceback.clear_frames", clear_frames},
       {"torch._utils.is_compiling", is_compiling},
       {"assay.is_compiling", is_compiling},
+      {"assay.graph_break", graph_break},
+      {"torch._dynamo.decorators.graph_break", graph_break},
       {"torch.is_grad_enabled", state},
       {"torch._C.is_grad_enabled", state},
       {"torch.is_inference_mode_enabled", state},
@@ -250,6 +282,10 @@ ModelTable torch_models() {
       {"torch.is_neg", metadata},
       {"torch.Tensor.__len__", metadata},
       {"torch.Tensor.type", tensor_type_method},
+      {"torch.Tensor.addcdiv", add_combined<kDiv, false>},
+      {"torch.Tensor.addcdiv_", add_combined<kDiv, true>},
+      {"torch.Tensor.addcmul", add_combined<kMul, false>},
+      {"torch.Tensor.addcmul_", add_combined<kMul, true>},
   };
 }
 
