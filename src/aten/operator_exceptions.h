@@ -28,6 +28,7 @@ enum class Fact : std::uint8_t {
   float_factory,
   reads_values,
   sizes_from_mask,
+  sizes_if_unsized,
   opens_files,
 };
 

@@ -152,6 +152,9 @@ bool apply(Fact fact, const c10::FunctionSchema* schema, OperatorRecord& record)
     case Fact::sizes_from_mask:
       record.sizes_from_values = SizesFromValues::if_masked;
       break;
+    case Fact::sizes_if_unsized:
+      record.sizes_from_values = SizesFromValues::if_unsized;
+      break;
     case Fact::opens_files:
       record.opens_files = true;
       return true;

@@ -39,8 +39,9 @@ enum class Work : std::uint8_t {
 /// Whether the sizes of the result depend on the values of the arguments.
 enum class SizesFromValues : std::uint8_t {
   never,
-  if_masked,  ///< Only if one of the indices is a mask (`index`).
-  always,     ///< `nonzero`, `unique`.
+  if_masked,   ///< Only if one of the indices is a mask (`index`).
+  if_unsized,  ///< Only without an `output_size` (`repeat_interleave`).
+  always,      ///< `nonzero`, `unique`.
 };
 
 /// The defaults are the cautious answers: those for a call nothing is known about.

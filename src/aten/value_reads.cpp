@@ -27,6 +27,7 @@ bool has_mask(const std::vector<c10::IValue>& stack) {
 }
 
 bool chooses_sizes_by_values(const OperatorRecord& record, const std::vector<c10::IValue>& stack) {
+  if (record.sizes_from_values == SizesFromValues::if_unsized) return stack.back().isNone();
   return record.sizes_from_values == SizesFromValues::always ||
          (record.sizes_from_values == SizesFromValues::if_masked && has_mask(stack));
 }

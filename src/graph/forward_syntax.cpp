@@ -1,6 +1,7 @@
 #include "graph/forward_syntax.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <span>
 #include <unordered_map>
@@ -417,7 +418,10 @@ class ForwardReader {
   void require_attribute(const Expression& expression, const std::string& path,
                          const Expression* type = nullptr) {
     if (graph_.attribute(path) != nullptr) return;
-    if (has_constructor_) {
+    // Of an exported program's shell, which repro/unwrap_pytrees.h takes off.
+    constexpr std::array<std::string_view, 3> kShell = {"_in_spec", "_out_spec", "_guards_fn"};
+    const bool is_of_shell = std::ranges::find(kShell, path) != kShell.end();
+    if (has_constructor_ && !is_of_shell) {
       throw error(expression, "the module has no attribute '" + path + "'",
                   "expected it to be set in __init__");
     }

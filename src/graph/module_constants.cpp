@@ -141,12 +141,22 @@ std::optional<Argument> fold_constant(const Source& source, const Expression& ex
 ModuleConstants module_constants(const Source& source, const python::Module& module) {
   ModuleConstants known;
   for (const Statement& statement : module.statements) {
-    if (statement.kind != Statement::Kind::assign || statement.targets.size() != 1 ||
-        statement.targets[0]->kind != Kind::name) {
-      continue;
-    }
-    if (auto value = fold_constant(source, *statement.value, known)) {
-      known.insert_or_assign(std::string(statement.targets[0]->text), std::move(*value));
+    if (statement.kind != Statement::Kind::assign || statement.targets.size() != 1) continue;
+    const auto bind = [&](const Expression& target, const Expression& assigned) {
+      if (target.kind != Kind::name) return;
+      if (auto value = fold_constant(source, assigned, known)) {
+        known.insert_or_assign(std::string(target.text), std::move(*value));
+      }
+    };
+    const Expression& target = *statement.targets[0];
+    const Expression& value = *statement.value;
+    if (target.kind == Kind::tuple && value.kind == Kind::tuple &&
+        target.children.size() == value.children.size()) {  // N, C = 2, 3
+      for (std::size_t i = 0; i < target.children.size(); ++i) {
+        bind(*target.children[i], *value.children[i]);
+      }
+    } else {
+      bind(target, value);
     }
   }
   return known;

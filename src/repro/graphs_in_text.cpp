@@ -2,23 +2,15 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <string_view>
+
+#include "repro/lines.h"
 
 namespace assay::repro {
 
 namespace {
-
-std::vector<std::string_view> lines_of(std::string_view text) {
-  std::vector<std::string_view> lines;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const auto newline = text.find('\n', begin);
-    const std::size_t end = newline == std::string_view::npos ? text.size() : newline;
-    lines.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return lines;
-}
 
 std::size_t indentation(std::string_view line) {
   return std::min(line.find_first_not_of(" \t"), line.size());
@@ -128,6 +120,24 @@ std::vector<std::string> fenced_blocks(const std::vector<std::string_view>& line
   return blocks;
 }
 
+// AOTInductor's repros load an exported program, and show its graph in comments:
+// `# class Repro(torch.nn.Module):`, each on the lines where it is.
+std::vector<std::string> commented_graphs(const std::vector<std::string_view>& lines) {
+  constexpr std::string_view kClass = "# class ";
+  std::vector<std::string> found;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (!lines[i].starts_with(kClass) || !class_header(lines[i].substr(2))) continue;
+    std::string text(i, '\n');
+    for (; i < lines.size() && (is_blank(lines[i]) || lines[i].starts_with("#")); ++i) {
+      const bool is_text = lines[i].starts_with("# ") && !lines[i].starts_with("# torch ");
+      if (is_text) text += lines[i].substr(2);
+      text += '\n';
+    }
+    found.push_back(std::move(text));
+  }
+  return found;
+}
+
 }  // namespace
 
 std::vector<std::string> graphs_in_text(const std::string& text) {
@@ -135,6 +145,7 @@ std::vector<std::string> graphs_in_text(const std::string& text) {
   std::vector<std::string> found = fenced_blocks(lines);
   std::ranges::reverse(found);
   found.push_back(blocks_of(lines));
+  std::ranges::move(commented_graphs(lines), std::back_inserter(found));
   return found;
 }
 

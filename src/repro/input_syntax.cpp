@@ -218,6 +218,7 @@ InputReader::Written InputReader::symint(const Call& call) const {
 // ---- at the top of the file ----
 
 void InputReader::top_level(const Statement& statement) {
+  computed_.top_level(statement);
   if (statement.kind == Statement::Kind::assign) {
     assignment(statement);
   } else if (statement.kind == Statement::Kind::augmented && statement.operation == "+=") {
@@ -400,15 +401,40 @@ InputReader::Written InputReader::written_tensor(const graph::TensorAttribute& t
     on_cpu.meta.device = c10::Device(c10::DeviceType::CPU);
     on_cpu.meta.requires_grad = false;
     seed_generator(0);
-    const at::Tensor contents = aten::attribute_value(on_cpu).leaf.toTensor().contiguous();
-    if (contents.nbytes() == static_cast<std::size_t>(*bytes)) {
-      const std::string hash = "written" + std::to_string(file_.inlined_storages.size());
-      file_.inlined_storages.emplace(
-          hash, std::string(static_cast<const char*>(contents.data_ptr()), contents.nbytes()));
-      file_.storages[made.storage].hash = hash;
+    const at::Tensor contents = aten::attribute_value(on_cpu).leaf.toTensor();
+    if (contents.contiguous().nbytes() == static_cast<std::size_t>(*bytes)) {
+      keep_contents(made, contents);
     }
   }
   return {std::move(made), {}};
+}
+
+void InputReader::keep_contents(const TensorInput& tensor, const at::Tensor& contents) {
+  const at::Tensor flat = contents.contiguous();
+  const std::string hash = "written" + std::to_string(file_.inlined_storages.size());
+  file_.inlined_storages.emplace(
+      hash, std::string(static_cast<const char*>(flat.data_ptr()), flat.nbytes()));
+  file_.storages[tensor.storage].hash = hash;
+}
+
+std::optional<InputReader::Written> InputReader::written_value(const aten::Value& value) {
+  if (value.is_none()) return Written{ConstantInput{}, {}};
+  if (!value.is_leaf()) return std::nullopt;
+  if (value.leaf.isInt()) return Written{IntegerInput{value.leaf.toInt(), {}}, {}};
+  if (!value.leaf.isTensor() || value.leaf.toTensor().layout() != c10::kStrided) {
+    return std::nullopt;
+  }
+  const at::Tensor computed = value.leaf.toTensor().detach();
+  const at::Tensor contents = computed.is_non_overlapping_and_dense() ? computed : computed.clone();
+  TensorInput made;
+  made.meta.dtype = contents.scalar_type();
+  made.meta.sizes.assign(contents.sizes().begin(), contents.sizes().end());
+  made.meta.strides.assign(contents.strides().begin(), contents.strides().end());
+  made.meta.requires_grad = value.leaf.toTensor().requires_grad();
+  made = with_own_storage(file_, std::move(made));
+  // The elements in the order of memory.
+  keep_contents(made, contents.as_strided({contents.numel()}, {1}));
+  return Written{std::move(made), {}};
 }
 
 // ---- which of them ----
@@ -427,6 +453,14 @@ std::optional<std::vector<InputReader::Written>> InputReader::take(std::size_t c
   }
   for (auto& call : direct_calls_) {
     if (call.size() == count) return std::move(call);
+  }
+  if (const auto values = computed_.take(count)) {
+    file_.storages.clear();  // of assignments that are not used
+    std::vector<Written> written;
+    for (const aten::Value& each : *values) {
+      if (auto made = written_value(each)) written.push_back(std::move(*made));
+    }
+    if (written.size() == count) return written;
   }
   if (unreadable_) throw *unreadable_;
   return std::nullopt;

@@ -7,6 +7,7 @@
 ///   args = [rand_strided((2, 3), (3, 1), torch.float32, 'cuda'), torch.randn(4).cuda()]
 ///   args = []; args.append(torch.ones(2, 3))
 ///   x = torch.randn(2, 3); mod(x)
+///   x = torch.rand(2, 3) * 2 - 1; mod(x, x > 0)
 #pragma once
 
 #include <map>
@@ -17,6 +18,7 @@
 
 #include "graph/python_parser.h"
 #include "repro/call_syntax.h"
+#include "repro/computed_inputs.h"
 #include "repro/repro_file.h"
 
 namespace assay::repro {
@@ -35,7 +37,7 @@ class InputReader {
   };
 
   InputReader(ReproFile& file, const std::vector<graph::python::Comment>& comments)
-      : file_(file), source_(*file.source), comments_(comments) {}
+      : file_(file), source_(*file.source), comments_(comments), computed_(file) {}
 
   /// The body of load_args(reader). A later definition replaces an earlier one.
   void load_args(const Statement& function);
@@ -67,6 +69,8 @@ class InputReader {
   std::optional<Written> value(const Expression& expression);
   TensorInput old_form_tensor(const Expression& item);
   Written written_tensor(const graph::TensorAttribute& tensor);
+  std::optional<Written> written_value(const aten::Value& value);
+  void keep_contents(const TensorInput& tensor, const at::Tensor& contents);
 
   ReproFile& file_;
   const graph::python::Source& source_;
@@ -79,6 +83,7 @@ class InputReader {
   std::map<std::string, std::vector<Written>, std::less<>> lists_;
   std::string starred_;  ///< The last list that a call was given: `mod(*args)`.
   std::vector<std::vector<Written>> direct_calls_;
+  ComputedInputs computed_;
   std::optional<UserError> unreadable_;  ///< The first assignment that could not be read.
 };
 

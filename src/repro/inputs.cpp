@@ -65,7 +65,6 @@ class InputLoader {
       result_.values.push_back(
           std::visit([this](const auto& described) { return this->value(described); }, input));
     }
-    for (const RepeatsFixup& fixup : file_.repeats_fixups) fill_repeats(fixup);
     note_made_up();
     result_.notes.insert(result_.notes.begin(), file_.notes.begin(), file_.notes.end());
     return std::move(result_);
@@ -140,21 +139,6 @@ class InputLoader {
   }
 
   // As stock does: whole numbers of equal size, the first ones larger by what is left.
-  void fill_repeats(const RepeatsFixup& fixup) {
-    if (fixup.repeats >= result_.values.size() || fixup.output_size >= result_.values.size()) {
-      throw UserError(file_.source->file + ": load_args mentions an input that does not exist");
-    }
-    const Value& repeats = result_.values[fixup.repeats];
-    const Value& total = result_.values[fixup.output_size];
-    if (!repeats.is_tensor() || !total.is_int()) return;
-    const at::Tensor tensor = repeats.leaf.toTensor();
-    if (tensor.scalar_type() != c10::ScalarType::Long || tensor.numel() == 0) return;
-    const std::int64_t count = tensor.numel();
-    const c10::AutoGradMode off(false);
-    tensor.fill_(total.leaf.toInt() / count);
-    tensor.slice(0, 0, total.leaf.toInt() % count).add_(1);
-  }
-
   void note_made_up() {
     if (result_.made_up_storages == 0) return;
     const std::string count =

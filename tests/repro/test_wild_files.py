@@ -153,6 +153,21 @@ FILES: dict[str, tuple[Any, list[str]]] = {
     "export_shell": ((t(0, 0, 0), torch.tensor(True)), []),
     "joint_graph": ([[2, 2], torch.zeros(2, 2), None], [NOT_PYTHON]),
     "shapes_config": ((torch.zeros(24), torch.tensor(True)), []),
+    "gpu_layers": (None, ["the device 'cuda:0'" + ON_CPU]),
+    "raw_attention": (None, ["the device 'cuda'" + ON_CPU]),
+    "inputs_computed": (
+        (torch.tensor([[-0.25] * 3, [2.5, 3.0, 3.5]]),),
+        [],
+    ),
+    "fsdp": (
+        (
+            t(1, 2, 3, 4),
+            t(1, 2, 3, 4, 0, 0, 0, 0),
+            torch.tensor([[1.0], [0.0]]),
+            torch.tensor([[2.0, 3.0, 4.0], [0.0, 0.0, 0.0]]),
+        ),
+        ["the device 'cuda'"],
+    ),
     "computed_arguments": (
         (t(0, 0),),
         [
@@ -224,6 +239,60 @@ def test_gpu_attention_is_attention() -> None:
     assert gradient.shape == (1, 2, 8, 16) and math.isfinite(gradient.sum().item())
 
 
+@pytest.mark.parametrize("name", ["gpu_layers", "raw_attention"])
+def test_gpu_operators_are_the_functions_of_the_cpu(name: str) -> None:
+    for i, difference in enumerate(assay.load(WILD / f"{name}.py").run()):
+        assert difference.abs().max() < 1e-5, i
+
+
+def test_listings_become_programs() -> None:
+    shown = run_assay("show", WILD / "listing.py", "--code")
+    assert "torch.functional.einsum('ij,jk->ik', linear, weight)" in shown.out
+    assert "einsum[(slice(None, 2, None), 0)]" in shown.out
+    assert "torch.nn.functional.pad(view, (0, 1), mode = 'constant', value = 0)" in shown.out
+    assert "return [pad, full, w, None]" in shown.out
+    shown = run_assay("show", WILD / "tabular.py", "--code")
+    assert "torch.nn.functional.relu(add, inplace = False)" in shown.out
+    assert "torch._C._nn.gelu(sin, approximate = 'none')" in shown.out
+    assert "torch.ops.aten.sum.dim_IntList(gelu, [0], dtype = torch.float32)" in shown.out
+
+
+def test_repeats_fit_in_trials_too() -> None:
+    done = run_assay("run", WILD / "repeats.py", "--accuracy", "--backend", "aot_eager")
+    assert done.code == 0, done.err
+
+
+def test_sizes_that_are_assigned_together(tmp_path: Path) -> None:
+    path = tmp_path / "repro.py"
+    path.write_text("""\
+import torch
+
+N, C = 2, 3
+
+class Repro(torch.nn.Module):
+    def forward(self, x):
+        return (torch.ops.aten.sym_size.int(x, 0), torch.ops.aten.sym_size.int(x, 1))
+
+x = torch.randn(N, C)
+Repro()(x)
+""")
+    assert assay.load(path).run() == (2, 3)
+
+
+def test_code_that_inductor_generated(tmp_path: Path) -> None:
+    path = tmp_path / "output_code.py"
+    path.write_text("""\
+from torch._inductor.codecache import AsyncCompile
+async_compile = AsyncCompile()
+def call(args):
+    arg0_1, = args
+    return (arg0_1,)
+""")
+    done = run_assay("show", path)
+    assert done.code == 2
+    assert "this is code that inductor generated" in done.err
+
+
 def test_sizes_by_order() -> None:
     count, size, rest, view = assay.load(WILD / "sizes_by_order.py").run()
     assert (count.item(), size, rest, view.shape) == (4.0, 5, 9, (5, 3))
@@ -252,6 +321,10 @@ REFUSED: dict[str, str] = {
     "lost_graph_module": "the body of the subgraph 'true_graph_0' is not in the file",
     "collective": "torch.ops._c10d_functional.all_reduce.default communicates between processes",
     "readable_modules": "the file does not say what the attribute 'layer' is",
+    "listing": "the file does not describe the input 'primals_1'",
+    "tabular": "the file does not describe the input 'x'",
+    "commented": "the file does not describe the input 'x'",
+    "triton_kernel": "it calls a Triton kernel of the user's, which runs on GPUs only",
 }
 
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "aten/functions/attention_math.h"
 #include "aten/functions/operand.h"
 #include "aten/functions/tables.h"
 
@@ -96,15 +97,27 @@ Value efficient_attention(const BoundArguments& arguments) {
                    Operand(nothing(at::kLong)).value, Operand(nothing(at::kLong)).value});
 }
 
+// (output, probabilities)
+Value attention_of_mps(const BoundArguments& arguments) {
+  return run("aten::_scaled_dot_product_attention_math",
+             {arguments["query"], arguments["key"], arguments["value"], arguments["attn_mask"],
+              arguments["dropout_p"], arguments["is_causal"], arguments["dropout_mask"]},
+             {{"scale", scale_operand(arguments)}, {"enable_gqa", arguments["enable_gqa"]}});
+}
+
 // ---- backward ----
 
-std::vector<Value> attend_backward(const BoundArguments& arguments, std::string_view gradient,
-                                   const OptionalTensor& mask) {
+void check_dropout(const BoundArguments& arguments) {
   if (arguments.number("dropout_p") != 0.0) {
     throw UserError(std::string(arguments.function()) +
                         " with dropout: the GPU's generator decides what is dropped",
                     "there is no counterpart on the CPU; --stack torch on a GPU runs the file");
   }
+}
+
+std::vector<Value> attend_backward(const BoundArguments& arguments, std::string_view gradient,
+                                   const OptionalTensor& mask) {
+  check_dropout(arguments);
   const at::Tensor query = arguments.tensor("query");
   // GPU kernels pad the rows of the sums.
   const at::Tensor sums = arguments.tensor("logsumexp").slice(-1, 0, query.size(-2));
@@ -123,17 +136,35 @@ Value cudnn_attention_backward(const BoundArguments& arguments) {
   return tuple_of(attend_backward(arguments, "grad_out", optional_tensor(arguments["attn_bias"])));
 }
 
+// The CPU's operator has no gradient of the bias.
+Value backward_with_bias(const BoundArguments& arguments, std::string_view gradient,
+                         const OptionalTensor& mask) {
+  const std::vector<Value> wanted = unpack(arguments["grad_input_mask"]);
+  if (!mask || wanted.size() != 4 || !truth_of(wanted[3])) {
+    std::vector<Value> gradients = attend_backward(arguments, gradient, mask);
+    gradients.emplace_back();
+    return tuple_of(std::move(gradients));
+  }
+  check_dropout(arguments);
+  AttentionCall call;
+  call.query = arguments.tensor("query");
+  call.key = arguments.tensor("key");
+  call.value = arguments.tensor("value");
+  call.bias = mask;
+  call.scale = scale_of(arguments, call.query);
+  if (arguments.truth("is_causal")) call.right = 0;
+  const AttentionGradients found = attention_backward(call, arguments.tensor(gradient));
+  return tuple_of({Operand(found.query).value, Operand(found.key).value, Operand(found.value).value,
+                   found.bias.defined() ? Operand(found.bias).value : Value()});
+}
+
+Value overrideable_attention_backward(const BoundArguments& arguments) {
+  return backward_with_bias(arguments, "grad_out", optional_tensor(arguments["attn_bias"]));
+}
+
 Value efficient_attention_backward(const BoundArguments& arguments) {
   const OptionalTensor mask = optional_tensor(arguments["attn_bias"]);
-  const std::vector<Value> wanted = unpack(arguments["grad_input_mask"]);
-  if (mask && wanted.size() == 4 && truth_of(wanted[3])) {
-    throw UserError(std::string(arguments.function()) +
-                        " with a gradient of the bias has no counterpart on the CPU",
-                    "--stack torch on a GPU runs the file");
-  }
-  std::vector<Value> gradients = attend_backward(arguments, "grad_out_", mask);
-  gradients.emplace_back();
-  return tuple_of(std::move(gradients));
+  return backward_with_bias(arguments, "grad_out_", mask);
 }
 
 constexpr std::array kGpuAttentionFunctions = std::to_array<TorchFunction>({
@@ -160,6 +191,18 @@ constexpr std::array kGpuAttentionFunctions = std::to_array<TorchFunction>({
      "grad_out_, query, key, value, attn_bias, out, logsumexp, philox_seed, philox_offset, "
      "dropout_p, grad_input_mask, is_causal=False, *, scale=None",
      efficient_attention_backward},
+    {"torch.ops.aten._scaled_dot_product_fused_attention_overrideable.default",
+     "query, key, value, attn_bias=None, dropout_p=0.0, is_causal=False, return_debug_mask=False, "
+     "*, scale=None",
+     cudnn_attention},
+    {"torch.ops.aten._scaled_dot_product_fused_attention_overrideable_backward.default",
+     "grad_out, query, key, value, attn_bias, grad_input_mask, out, logsumexp, cum_seq_q, "
+     "cum_seq_k, max_q, max_k, dropout_p, is_causal, philox_seed, philox_offset, *, scale=None",
+     overrideable_attention_backward},
+    {"torch.ops.aten._scaled_dot_product_attention_math_for_mps.default",
+     "query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, dropout_mask=None, *, "
+     "scale=None, enable_gqa=False",
+     attention_of_mps},
 });
 
 }  // namespace

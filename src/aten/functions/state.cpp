@@ -60,9 +60,27 @@ Value do_nothing(const BoundArguments&) { return {}; }
 constexpr std::string_view kEnterParameters =
     "device_type, dtype=None, enabled=True, cache_enabled=None";
 
+// What compiled autograd calls in its graphs.
+Value accumulate_gradient(const BoundArguments& arguments) {
+  const at::Tensor variable = arguments.tensor("variable");
+  const at::Tensor gradient = arguments.tensor("new_grad");
+  const c10::AutoGradMode off(false);
+  if (variable.grad().defined()) {
+    variable.mutable_grad().add_(gradient);
+  } else {
+    variable.mutable_grad() = gradient.detach().clone();
+  }
+  return {};
+}
+
+// FSDP frees a buffer and takes its memory again; what is in it is written anew each time.
+Value resize_storage(const BoundArguments&) { return {}; }
+
 constexpr std::array kStateFunctions = std::to_array<TorchFunction>({
     {"torch._C._set_grad_enabled", "mode", set_grad_enabled},
     {"torch._C._log_api_usage_once", "event", do_nothing},
+    {"torch.ops.inductor.accumulate_grad_.default", "variable, new_grad", accumulate_gradient},
+    {"torch.ops.inductor.resize_storage_bytes_.default", "variable, new_size", resize_storage},
     // The context of a user's autograd.Function; in a graph nothing is kept in it.
     {"torch.autograd.function.FunctionCtx", "", do_nothing},
     {"torch._C._autograd._get_data_attr", "x",
