@@ -6,6 +6,7 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "aten/operator_record.h"
 #include "aten/resolve.h"
 #include "aten/runner.h"
 #include "capture/arrays.h"
@@ -280,6 +281,16 @@ bool holds_tensors(const graph::Target& target, PyObject* result) {
     if (!is_tensor(PyTuple_GET_ITEM(result, i))) return false;
   }
   return true;
+}
+
+bool writes_to(const graph::Target& target) {
+  graph::Graph scratch;
+  const auto record_of = [&](const std::string& name) -> const aten::OperatorRecord& {
+    return aten::operator_record(scratch.call_function(name, {}));
+  };
+  const aten::OperatorRecord& record = record_of(target.name());
+  // All overloads under one name: most have but one.
+  return (record.is_known ? record : record_of(target.name() + ".default")).may_write();
 }
 
 // By its name and arguments: whether it changes a tensor.
