@@ -228,27 +228,11 @@ bool is_ignored(const Statement& statement) {
   const Expression& value = *statement.value;
   if (value.kind == Kind::string || value.kind == Kind::ellipsis) return true;
   return value.kind == Kind::call && value.children[0]->kind == Kind::attribute &&
-         (value.children[0]->text == "__init__" || callee(value) == "torch.manual_seed");
+         (value.children[0]->text == "__init__" || callee(value) == "torch.manual_seed" ||
+          callee(value) == "self.load_state_dict");  // it may have other values in another file
 }
 
-}  // namespace
-
-InitStatement init_statement_from_syntax(const Source& source, const Statement& statement) {
-  if (is_ignored(statement)) return {};
-  if (statement.kind == Statement::Kind::expression) {
-    if (auto found = registration(source, *statement.value)) return std::move(*found);
-  }
-  const bool sets_attribute = statement.kind == Statement::Kind::assign &&
-                              statement.targets.size() == 1 &&
-                              statement.targets[0]->kind == Kind::attribute &&
-                              python::dotted_name(*statement.targets[0]).starts_with("self.");
-  if (!sets_attribute) {
-    throw source.error(statement.offset, statement.end - statement.offset,
-                       "__init__ of a graph cannot contain this statement",
-                       "expected 'self.name = Module(...)' or 'self.register_buffer(...)'");
-  }
-  const std::string name = python::dotted_name(*statement.targets[0]).substr(5);
-  const Expression& value = *statement.value;
+InitStatement named_value(const Source& source, const std::string& name, const Expression& value) {
   if (value.kind == Kind::missing) {
     return Attribute{name, MissingSubgraph{std::string(value.text)}};
   }
@@ -260,6 +244,48 @@ InitStatement init_statement_from_syntax(const Source& source, const Statement& 
   } catch (const UserError&) {
     throw error(source, value, "not an attribute Assay can make without running Python",
                 "expected a module's constructor, a tensor or a constant");
+  }
+}
+
+// setattr(self, 'name', value), as GraphModule.to_folder writes it.
+bool is_setattr(const Expression& call) {
+  return callee(call) == "setattr" && call.children.size() == 4 &&
+         python::dotted_name(*call.children[1]) == "self" && call.children[2]->kind == Kind::string;
+}
+
+}  // namespace
+
+InitStatement init_statement_from_syntax(const Source& source, const Statement& statement) {
+  if (is_ignored(statement)) return {};
+  if (statement.kind == Statement::Kind::expression) {
+    const Expression& call = *statement.value;
+    if (auto found = registration(source, call)) return std::move(*found);
+    if (is_setattr(call)) {
+      return named_value(source, std::string(call.children[2]->value), *call.children[3]);
+    }
+  }
+  const bool sets_attribute = statement.kind == Statement::Kind::assign &&
+                              statement.targets.size() == 1 &&
+                              statement.targets[0]->kind == Kind::attribute &&
+                              python::dotted_name(*statement.targets[0]).starts_with("self.");
+  if (!sets_attribute) {
+    throw source.error(statement.offset, statement.end - statement.offset,
+                       "__init__ of a graph cannot contain this statement",
+                       "expected 'self.name = Module(...)' or 'self.register_buffer(...)'");
+  }
+  return named_value(source, python::dotted_name(*statement.targets[0]).substr(5),
+                     *statement.value);
+}
+
+InitStatement class_statement_from_syntax(const Source& source, const Statement& statement) {
+  const bool is_attribute = statement.kind == Statement::Kind::assign &&
+                            statement.targets.size() == 1 &&
+                            statement.targets[0]->kind == Kind::name;
+  if (!is_attribute) return {};
+  try {
+    return named_value(source, std::string(statement.targets[0]->text), *statement.value);
+  } catch (const UserError&) {
+    return {};  // of the user's own; an error only where forward() reads it
   }
 }
 

@@ -114,6 +114,10 @@ class ModuleReader {
     }
     ModuleConstants constants = constants_;
     const Statement* constructor = find_method(definition, "__init__");
+    // Before there was a method for it, constants were attributes of the class.
+    for (const Statement& statement : definition.body) {
+      add_attribute(statement, class_statement_from_syntax(source_, statement), *graph, constants);
+    }
     if (constructor != nullptr) read_attributes(*constructor, *graph, constants);
     read_forward(source_, module_.comments, *forward,
                  {std::move(constants), constructor != nullptr}, *graph);
@@ -130,32 +134,36 @@ class ModuleReader {
 
   void read_attributes(const Statement& constructor, Graph& graph, ModuleConstants& constants) {
     for (const Statement& statement : constructor.body) {
-      InitStatement read = init_statement_from_syntax(source_, statement);
-      if (auto* constant = std::get_if<NamedArgument>(&read)) {
-        constants.insert_or_assign("self." + constant->name, std::move(constant->value));
-        continue;
-      }
-      auto* found = std::get_if<Attribute>(&read);
-      if (found == nullptr) continue;
-      if (const auto* module = std::get_if<ModuleAttribute>(&found->value)) {
-        if (auto known = classes_.find(module->constructor); known != classes_.end()) {
-          if (!used_classes_.insert(known->first).second) {
-            throw source_.error(statement.offset, statement.end - statement.offset,
-                                "the class '" + module->constructor + "' is used twice",
-                                "give each subgraph a class of its own");
-          }
-          found->value = std::shared_ptr<const Graph>(read_class(*known->second));
-        } else if (module->constructor == "GraphModule") {
-          // Only the name of the subgraph's type was printed.
-          found->value = MissingSubgraph{"GraphModule()"};
-        }
-      }
-      if (graph.attribute(found->name) != nullptr) {
-        throw source_.error(statement.offset, statement.end - statement.offset,
-                            "the attribute '" + found->name + "' is set twice");
-      }
-      graph.attributes().push_back(std::move(*found));
+      add_attribute(statement, init_statement_from_syntax(source_, statement), graph, constants);
     }
+  }
+
+  void add_attribute(const Statement& statement, InitStatement read, Graph& graph,
+                     ModuleConstants& constants) {
+    if (auto* constant = std::get_if<NamedArgument>(&read)) {
+      constants.insert_or_assign("self." + constant->name, std::move(constant->value));
+      return;
+    }
+    auto* found = std::get_if<Attribute>(&read);
+    if (found == nullptr) return;
+    if (const auto* module = std::get_if<ModuleAttribute>(&found->value)) {
+      if (auto known = classes_.find(module->constructor); known != classes_.end()) {
+        if (!used_classes_.insert(known->first).second) {
+          throw source_.error(statement.offset, statement.end - statement.offset,
+                              "the class '" + module->constructor + "' is used twice",
+                              "give each subgraph a class of its own");
+        }
+        found->value = std::shared_ptr<const Graph>(read_class(*known->second));
+      } else if (module->constructor == "GraphModule") {
+        // Only the name of the subgraph's type was printed.
+        found->value = MissingSubgraph{"GraphModule()"};
+      }
+    }
+    if (graph.attribute(found->name) != nullptr) {
+      throw source_.error(statement.offset, statement.end - statement.offset,
+                          "the attribute '" + found->name + "' is set twice");
+    }
+    graph.attributes().push_back(std::move(*found));
   }
 
   static constexpr int kMaxNesting = 50;

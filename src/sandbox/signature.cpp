@@ -182,7 +182,7 @@ Verdict verdict_of(const Outcome& outcome) {
 }
 
 std::string describe_difference(const std::string& type) {
-  if (type == "nan") return "returns NaN";
+  if (type == "nan") return "NaNs are not where eager has them";
   if (type == "exception") return "does not raise what eager raises";
   if (type == "second_call") return "differs from eager on the second call";
   return "differs from eager (" + type + ")";
@@ -296,7 +296,6 @@ std::string describe(const Signature& signature) {
     case Verdict::accuracy:
       text = describe_difference(signature.type);
       if (!signature.where.empty()) text += " at " + signature.where;
-      if (signature.type == "nan") text += " where eager does not";
       break;
     case Verdict::signal:
       text = signature.type;

@@ -89,7 +89,7 @@ TEST(OperatorRecord, AgreesWithTags) {
     EXPECT_EQ(facts.reads_values,
               op.hasTag(at::Tag::data_dependent_output) || is_listed(op, {Fact::reads_values}))
         << text;
-    if (!is_listed(op, {Fact::sizes_from_mask})) {
+    if (!is_listed(op, {Fact::sizes_from_mask, Fact::sizes_if_unsized})) {
       EXPECT_EQ(facts.sizes_from_values == SizesFromValues::always,
                 op.hasTag(at::Tag::dynamic_output_shape))
           << text;

@@ -259,6 +259,85 @@ def f(x, weight):
     return torch.nn.functional.rms_norm(x, (1,), weight)
 args = (torch.empty(0, 1), torch.ones(1))
 """),
+    # Eager's half precision is left out: right in float64, but the script compares with eager.
+    "casts_under_an_assertion": Bug(
+        "pytorch/pytorch#185337", "inductor", "accuracy", (".to", ".to"), """
+def f(x):
+    y = x.to(torch.float16).to(torch.float32)
+    return y, y.sum(dim=1)
+args = (torch.arange(20.0).reshape(5, 4).t() / 7.0,)
+""", is_inside=False, tail="""
+torch.testing.assert_close(torch.compile(f)(*args), f(*args), rtol=0, atol=0)
+"""),
+    # A matrix that is singular but for rounding.
+    "condition_number": Bug(
+        "pytorch/pytorch#150114", "inductor", "accuracy",
+        ("torch._C._linalg.linalg_cond", "torch.arctan"), """
+def f(x):
+    return torch.linalg.cond(torch.arctan(x))
+args = (torch.ones(2, 2),)
+"""),
+    # The quotient is next to an integer, so that float64 has another one, too.
+    "floor_divide_under_an_exit_code": Bug(
+        "pytorch/pytorch#197895 (related)", "inductor", "accuracy", ("//",), """
+def f(x):
+    return x * 1.0 // 0.1
+args = (torch.round(torch.randn(50) * 10) / 10,)
+""", is_inside=False, tail="""
+raise SystemExit(0 if torch.equal(torch.compile(f)(*args), f(*args)) else 3)
+"""),
+    "abs_uint8": Bug(
+        "pytorch/pytorch#187018", "inductor", "accuracy", (".abs", "torch.cat", ".sum"), """
+def f(x):
+    y = -x.abs()
+    return torch.cat([y, y]).sum()
+args = (torch.full((20,), 200, dtype=torch.uint8),)
+"""),
+    "region_reads_a_global": Bug(
+        "pytorch/pytorch#191821", "dynamo", "output", (), """
+class Box:
+    def __init__(self, value):
+        self.value = value
+box = Box(torch.tensor(0))
+@torch.compiler.nested_compile_region
+def region():
+    return box.value + 1
+def f(h):
+    global box
+    for _ in range(2):
+        box = Box(h)
+        h = region()
+    return h
+args = (torch.tensor(0),)
+""", is_inside=False, tail="print(torch.compile(f)(*args))\n"),
+    # Eager refuses the bound; compiled code converts it first, and every value becomes 44.
+    "clamp_out_of_range": Bug(
+        "pytorch/pytorch#198071", "inductor", "accuracy", ("torch.clamp",), """
+def f(x):
+    return torch.clamp(x, max=300)
+args = (torch.tensor([-128, -3, 0, 5, 127] * 4, dtype=torch.int8),)
+"""),
+    "power_of_minus_a_half": Bug(
+        "", "inductor", "accuracy", ("**",), """
+def f(x):
+    return x ** -0.5
+args = (torch.tensor([-0.0, float("-inf"), 4.0, 0.0] * 6),)
+"""),
+    "format_of_a_size": Bug(
+        "pytorch/pytorch#197093", "dynamo", "exception", (), """
+def f(x):
+    return f"{x.shape[0]:d}", x + 1
+""", is_inside=False, tail="""
+c = torch.compile(f, dynamic=True)
+print(c(torch.zeros(3)), c(torch.zeros(5)))
+"""),
+    # From the second call on the number is a symbol.
+    "modulo_of_a_float": Bug(
+        "", "aot_autograd", "exception", (), """
+@torch.compile
+def f(x, s):
+    return x * (s % 0.3)
+""", is_inside=False, tail="\nfor s in (0.7, 0.9):\n    print(f(torch.ones(2), s))\n"),
     # Needs a second call, whose inputs share memory.
     "alias_in_second_call": Bug(
         "pytorch/pytorch#139789", "aot_autograd", "output", (), """

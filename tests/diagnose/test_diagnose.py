@@ -61,6 +61,16 @@ def test_a_script_that_fails_in_eager_too(tmp_path: Path) -> None:
     assert "torch.compile is not at fault" in found.verdict["summary"]
 
 
+def test_a_script_chooses_how_processes_start(tmp_path: Path) -> None:
+    """It may do so once, and nothing that was imported before it has."""
+    text = """
+import multiprocessing, torch
+multiprocessing.set_start_method("spawn")
+print(torch.compile(torch.sin)(torch.ones(2)))
+"""
+    assert diagnose(tmp_path, text).verdict["status"] == "fine"
+
+
 def test_random_numbers_are_not_a_failure(tmp_path: Path) -> None:
     text = """
 import os, torch

@@ -153,6 +153,8 @@ FILES: dict[str, tuple[Any, list[str]]] = {
     "export_shell": ((t(0, 0, 0), torch.tensor(True)), []),
     "joint_graph": ([[2, 2], torch.zeros(2, 2), None], [NOT_PYTHON]),
     "shapes_config": ((torch.zeros(24), torch.tensor(True)), []),
+    "class_attributes": ((t(2, 0),), ["the device 'cuda'"]),
+    "module_folder": (torch.zeros(2, 2), []),
     "gpu_layers": (None, ["the device 'cuda:0'" + ON_CPU]),
     "raw_attention": (None, ["the device 'cuda'" + ON_CPU]),
     "inputs_computed": (

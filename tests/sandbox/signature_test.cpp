@@ -187,7 +187,7 @@ TEST(Signature, WrongNumbersAreTold) {
   EXPECT_TRUE(is_same(values, classify(outcome))) << "how wrong does not identify";
   outcome.report.accuracy_kind = "nan";
   EXPECT_FALSE(is_same(values, classify(outcome)));
-  EXPECT_EQ(describe(classify(outcome)), "returns NaN where eager does not in relu");
+  EXPECT_EQ(describe(classify(outcome)), "NaNs are not where eager has them in relu");
 }
 
 TEST(Signature, IsTheSameIfAllThatIdentifiesIs) {

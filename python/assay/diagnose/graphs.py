@@ -14,6 +14,7 @@ RANDOM = re.compile(
     r"= .*(dropout|rand|normal|bernoulli|multinomial|exponential|poisson|uniform|cauchy|geometric)"
 )
 FALLBACK_RANDOM = "torch._inductor.config.fallback_random = True"
+ONLY_EAGER = "torch._dynamo.config.same_two_models_use_fp64 = False"
 
 
 @dataclass
@@ -57,10 +58,19 @@ class Graph:
 
     def with_eager_random(self) -> Graph:
         """The same graph, with random numbers that are eager's."""
-        file = self.file.with_name(f"{self.file.stem}_eager_random.py")
+        return self._with_settings("eager_random", FALLBACK_RANDOM)
+
+    def held_to_eager(self, tolerance: float) -> Graph:
+        """The same graph, to be compared with eager itself and not with float64."""
+        return self._with_settings(
+            "held_to_eager", ONLY_EAGER, f"torch._dynamo.config.repro_tolerance = {tolerance!r}"
+        )
+
+    def _with_settings(self, suffix: str, *lines: str) -> Graph:
+        file = self.file.with_name(f"{self.file.stem}_{suffix}.py")
         text = self.file.read_text()
-        line = f"\n{FALLBACK_RANDOM}\n\n# assay version"
-        file.write_text(text.replace("\n\n# assay version", line, 1))
+        added = "\n".join(("", *lines, "", "# assay version"))
+        file.write_text(text.replace("\n\n# assay version", added, 1))
         return replace(self, file=file)
 
 

@@ -89,6 +89,11 @@ def is_numeric(left: str, right: str) -> bool:
     return tokens[0] == tokens[1]
 
 
+def numbers(line: str) -> list[float]:
+    """The floating-point numbers of a line."""
+    return [float(token) for token in _tokens(line) if IS_FLOAT.match(token)]
+
+
 def repeats(first: str, second: str) -> bool:
     """Whether two runs of the same program printed the same."""
     return difference(first, second) is None

@@ -18,6 +18,7 @@ from assay.diagnose import (
     output,
     own_procedure,
     reduction,
+    strictness,
     strides,
     whole_script,
 )
@@ -359,7 +360,9 @@ class Procedure:
         if wrong is not None:
             self.wrong_graph(*wrong, compiled)
         elif verdict.kind:
-            if difference is None or not strides.diagnose(self, difference, found):
+            if difference is not None and strides.diagnose(self, difference, found):
+                return
+            if not strictness.diagnose(self, difference, found):
                 self.without_graphs(compiled)
         else:
             verdict.status = "fine"

@@ -21,6 +21,7 @@ import contextlib
 import functools
 import json
 import linecache
+import multiprocessing
 import os
 import random
 import sys
@@ -92,6 +93,8 @@ def _settle(request: Request) -> None:
     torch.set_num_threads(threads or len(os.sched_getaffinity(0)))
     torch.manual_seed(DEFAULT_SEED)
     random.seed(0)
+    # What was imported before has chosen one; the script may choose its own, once.
+    multiprocessing.set_start_method(None, force=True)
     with contextlib.suppress(ImportError):
         import numpy
 
@@ -137,6 +140,7 @@ def _stack(request: Request) -> Iterator[None]:
         yield
     elif request.get("backend") == "none":
         _let_operators_compile()
+        os.environ["TORCH_COMPILE_DISABLE"] = "1"  # for processes that the script starts
         with torch.compiler.set_stance("force_eager"):
             yield
     else:

@@ -34,6 +34,7 @@ def climb(procedure: Procedure, compiled: Outcome) -> Outcome:
             verdict.kind, verdict.step = "output", "compare"
             verdict.failure = output.sentence(difference)
             verdict.traceback, verdict.frame = "", {}
+            verdict.operator, verdict.graph = "", ""  # of the failure that it is not about
             verdict.rungs[rung] = "prints something else"
             verdict.stage = stage
             procedure.prints_differently = True

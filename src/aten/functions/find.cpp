@@ -40,6 +40,7 @@ const Index& functions() {
                                       resize_functions(),
                                       state_functions(),
                                       symbol_functions(),
+                                      tensor_prim_functions(),
                                       torch_python_functions(),
                                       unique_functions(),
                                       gpu_attention_functions(),

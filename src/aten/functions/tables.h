@@ -42,6 +42,7 @@ FunctionTable random_prim_functions();
 FunctionTable resize_functions();
 FunctionTable state_functions();
 FunctionTable symbol_functions();
+FunctionTable tensor_prim_functions();
 FunctionTable torch_python_functions();
 FunctionTable unique_functions();
 FunctionTable vmap_functions();
