@@ -116,3 +116,20 @@ def test_a_call_in_another_mode_keeps_the_graph_whole() -> None:
         compiled(x).sum().backward()
         under_no_grad(y).sum().backward()
         assert torch.equal(x.grad, y.grad)
+
+
+@program(
+    call(data(3).abs()), call(data(3).abs()), call(-data(3).abs()), call(data(3).abs()), breaks=0
+)
+def test_an_assertion_about_values(x):
+    assert (x >= 0).all(), "negative"
+    return x.sqrt()
+
+
+@program(call(data(3).abs()), call(data(3).abs()), call(-data(3).abs()), breaks=0)
+def test_an_assertion_that_is_handled(x):
+    try:
+        assert (x >= 0).all()
+    except AssertionError:
+        return x - 1
+    return x + 1
