@@ -162,11 +162,11 @@ def compile(
             f"assay.compile cannot compile the class {model.__name__}; compile an instance, or "
             "the function that makes one"
         )
-    target = model
-    if not inspect.isfunction(model) and not inspect.ismethod(model):
-        target = functools.partial(_call, model)
-    elif model.__code__.co_filename.startswith(_TORCH):  # it is followed if it is called
-        target = functools.partial(_call, model)
+    is_python = inspect.isfunction(model) or inspect.ismethod(model)
+    # Torch's own functions are followed where they are called.
+    code = getattr(model, "__code__", None)
+    is_root = is_python and not (code and code.co_filename.startswith(_TORCH))
+    target = model if is_root else functools.partial(_call, model)
     compiled = capture(target)
     for name in functools.WRAPPER_ASSIGNMENTS:
         with contextlib.suppress(AttributeError):
@@ -174,6 +174,9 @@ def compile(
     compiled.__wrapped__ = model
     compiled._assay_settings = settings
     return compiled
+
+
+compile._assay_compiles = True  # type: ignore[attr-defined]
 
 
 def disable(

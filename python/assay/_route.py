@@ -67,6 +67,8 @@ def compile(
 ) -> Any:
     """``torch.compile``, by Assay. Segments of a function are its own in any case, and sizes are
     compiled as they come."""
+    if model is not None and _is_called_by_torch():
+        return model
     if backend is None:
         backend = _default_backend
     if dynamic is None and not _assumes_static():
@@ -93,6 +95,16 @@ def compile(
         compiled._torchdynamo_orig_callable = compiled.__wrapped__
         compiled._torchdynamo_wrapper_id = id(compiled)
     return compiled
+
+
+compile._assay_compiles = True  # type: ignore[attr-defined]
+
+
+def _is_called_by_torch() -> bool:
+    # Where flex_attention is called in eager, torch compiles a step of it by stock's compiler, and
+    # wants all of it to be one graph. It computes the same without.
+    caller = sys._getframe(2).f_globals.get("__name__", "")
+    return caller.startswith(("torch.nn.attention.", "torch._higher_order_ops."))
 
 
 def _assumes_static() -> bool:

@@ -53,7 +53,16 @@ bool describes_arrays(PyObject* object) {
 Ref tensor_of_array(PyObject* array) {
   static PyObject* const from_array = PyObject_GetAttrString(import_module("torch"), "from_numpy");
   static PyObject* const as_array = of_numpy("array");
-  if (is_array(array)) return Ref::steal(PyObject_CallOneArg(from_array, array));
+  if (is_array(array)) {
+    const Ref flags = Ref::steal(PyObject_GetAttrString(array, "flags"));
+    const Ref is_writable =
+        Ref::steal(flags ? PyObject_GetAttrString(flags.get(), "writeable") : nullptr);
+    if (!is_writable || is_writable.get() != Py_True) {
+      if (is_writable) PyErr_SetString(PyExc_ValueError, "a tensor on an array that is read-only");
+      return {};
+    }
+    return Ref::steal(PyObject_CallOneArg(from_array, array));
+  }
   const Ref copy = Ref::steal(PyObject_CallOneArg(as_array, array));
   return copy ? Ref::steal(PyObject_CallOneArg(from_array, copy.get())) : Ref();
 }

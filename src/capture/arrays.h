@@ -27,7 +27,7 @@ TensorForm form_of(PyObject* object);
 bool describes_arrays(PyObject* object);
 
 /// A tensor on the memory of an array, or of a scalar's value. Null with an exception set if torch
-/// has no such tensor: of strings, or with negative strides.
+/// has no such tensor: of strings, with negative strides, or read-only.
 Ref tensor_of_array(PyObject* array);
 /// The array or scalar again. Null with an exception set.
 Ref array_of_tensor(PyObject* tensor, TensorForm form);

@@ -195,6 +195,13 @@ void call_python_to_change(std::int64_t number, const at::Tensor& changed,
   if (!changed.is_inference()) changed.unsafeGetTensorImpl()->bump_version();
 }
 
+void expect_truth(const at::Tensor& condition, bool expected) {
+  if (aten::is_traced_by_thread()) {
+    throw TraceError("the graph checks the truth of a tensor", "backend 'eager' runs it");
+  }
+  if (condition.is_nonzero() != expected) raise_misfit();
+}
+
 at::Tensor call_python_for_one(std::int64_t number, std::vector<at::Tensor> tensors) {
   std::vector<at::Tensor> results = call_python(number, std::move(tensors));
   if (results.size() != 1) {
@@ -239,6 +246,8 @@ bool tensors_of_result(PyObject* result, std::vector<PyObject*>& tensors, int de
 TORCH_LIBRARY(assay_python, library) {
   library.def("call(int number, Tensor[] tensors) -> Tensor[]");
   library.def("call_one(int number, Tensor[] tensors) -> Tensor");
+  library.def("expect(Tensor condition, bool expected) -> ()");
+  library.impl("expect", torch::CppFunction::makeFromUnboxedFunction(&expect_truth));
   library.def("change(int number, Tensor(a!) changed, Tensor[] tensors) -> ()");
   library.impl("change", torch::CppFunction::makeFromUnboxedFunction(&call_python_to_change));
   library.impl("call", torch::CppFunction::makeFromUnboxedFunction(&call_python));

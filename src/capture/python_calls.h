@@ -18,6 +18,7 @@
 namespace assay::capture {
 
 inline constexpr const char* kPythonCall = "torch.ops.assay_python.call.default";
+inline constexpr const char* kPythonExpect = "torch.ops.assay_python.expect.default";
 inline constexpr const char* kPythonChange = "torch.ops.assay_python.change.default";
 inline constexpr const char* kPythonCallOne = "torch.ops.assay_python.call_one.default";
 

@@ -122,6 +122,7 @@ graph::Node* Recorder::array_node(PyObject* array) {
   tracked_tensor.node = &placeholder;
   tracked_tensor.is_touched = true;
   tracked_.find(array)->node = &placeholder;
+  expected_operators_ = watch_.count();  // those that made the tensor
   return &placeholder;
 }
 
@@ -202,7 +203,13 @@ PyObject* Recorder::call_array_function(Activation& a, const Call& call) {
   if (!is_another_name) {
     add_python_call_node(std::move(made_again), std::move(tensors), items);
   }
+  expected_operators_ = watch_.count();
   return made(a, result, "a call of NumPy");
+}
+
+// Which of them share memory with what was changed is not known.
+void Recorder::forget_fixed_arrays() {
+  for (auto& [object, tracked] : tracked_) tracked.is_fixed = false;
 }
 
 PyObject* Recorder::change_array(Activation& a, const Call& call) {
@@ -233,7 +240,7 @@ PyObject* Recorder::change_array(Activation& a, const Call& call) {
     return result;
   }
   has_array_calls_ = true;
-  tracked_.find(changed)->is_fixed = tracked_.find(changed)->is_fixed && tensors.are_fixed;
+  if (!tensors.are_fixed) forget_fixed_arrays();
   std::vector<graph::Argument>& items = tensors.nodes.items;
   const graph::Argument first = items.front();
   items.erase(items.begin());

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "capture/callables.h"
 #include "capture/code_facts.h"
 #include "capture/constant_objects.h"
 #include "capture/cpython_311.h"
@@ -19,68 +20,8 @@ namespace assay::capture {
 
 namespace {
 
-std::string name_of(PyObject* callable) {
-  const Ref name = Ref::steal(PyObject_GetAttrString(callable, "__qualname__"));
-  if (!name || !PyUnicode_Check(name.get())) {
-    PyErr_Clear();
-    return std::string("an object of type '") + Py_TYPE(callable)->tp_name + "'";
-  }
-  const Ref module = Ref::steal(PyObject_GetAttrString(callable, "__module__"));
-  PyErr_Clear();
-  const bool has_module = module && PyUnicode_Check(module.get());
-  return "'" + (has_module ? to_string(module.get()) + "." : std::string()) +
-         to_string(name.get()) + "'";
-}
-
 PyObject* vectorcall(const Call& call) {
   return PyObject_Vectorcall(call.callable, call.args, call.positional(), call.names);
-}
-
-// Why a function that is marked to be run eagerly is; nothing for other functions.
-std::optional<std::string> disabled_reason(PyObject* function) {
-  PyObject* dict = reinterpret_cast<PyFunctionObject*>(function)->func_dict;
-  if (dict == nullptr) return std::nullopt;
-  static PyObject* const names[] = {PyUnicode_InternFromString("_assay_disable"),
-                                    PyUnicode_InternFromString("_torchdynamo_disable")};
-  for (PyObject* name : names) {
-    PyObject* found = PyDict_GetItem(dict, name);
-    if (found == nullptr || found == Py_None || found == Py_False) continue;
-    const std::string text = name_of(function) + " is marked to be run eagerly";
-    return PyUnicode_Check(found) ? text + ": " + to_string(found) : text;
-  }
-  return std::nullopt;
-}
-
-// Whether a function carries a mark of ours.
-bool is_marked(PyObject* function, PyObject* mark) {
-  PyObject* dict = reinterpret_cast<PyFunctionObject*>(function)->func_dict;
-  return dict != nullptr && PyDict_GetItem(dict, mark) == Py_True;
-}
-
-// By where it was written: functools.wraps gives a wrapper the name and module of what it wraps.
-bool is_of_stocks_compiler(PyFunctionObject* function) {
-  static PyObject* const key = PyUnicode_InternFromString("__name__");
-  PyObject* module = PyDict_GetItem(function->func_globals, key);
-  if (module == nullptr || !PyUnicode_Check(module)) return false;
-  const std::string name = to_string(module);
-  // These do not compile: they wrap nn.Module.__init__, and functions of NumPy, and assert in
-  // tests.
-  for (const char* other : {"mutation_guard", "test_case", "external_utils"}) {
-    if (name == std::string("torch._dynamo.") + other) return false;
-  }
-  return name.starts_with("torch._dynamo") || name.starts_with("torch._inductor");
-}
-
-// The Python function that a torch.jit.script function was made from: the same operators.
-PyObject* scripted_function(PyObject* callable) {
-  static PyTypeObject* const type = [] {
-    const Ref module = Ref::steal(import_module("torch._C"));
-    return reinterpret_cast<PyTypeObject*>(PyObject_GetAttrString(module.get(), "ScriptFunction"));
-  }();
-  if (Py_TYPE(callable) != type) return nullptr;
-  const Ref function = Ref::steal(PyObject_GetAttrString(callable, "_torchdynamo_inline"));
-  PyErr_Clear();
-  return function && PyFunction_Check(function.get()) ? function.get() : nullptr;  // kept by it
 }
 
 bool is_cached(PyObject* callable) {
@@ -283,11 +224,23 @@ PyObject* Recorder::call_object(Activation& a, const Call& call, Source* const* 
 PyObject* Recorder::call_function(Activation& a, const Call& call, Source* const*) {
   auto* function = reinterpret_cast<PyFunctionObject*>(call.callable);
   auto* code = reinterpret_cast<PyCodeObject*>(function->func_code);
+  if (PyObject* optimizers = wrapped_by_stock(call.callable)) {
+    guard_identity(call.callable);
+    is_constant(optimizers);
+    return call_object(a, {optimizers, call.args, call.count, call.names});
+  }
   if (const auto reason = disabled_reason(call.callable)) return call_plainly(a, call, *reason);
   static PyObject* const in_graph = PyUnicode_InternFromString("_assay_in_graph");
   if (is_marked(call.callable, in_graph) && !prefers_breaks()) {
     guard_identity(call.callable);
     return call_as_one(a, call, nullptr, Followed::nothing);
+  }
+  // A compiled function in a compiled function is followed like any other.
+  static PyObject* const compiles = PyUnicode_InternFromString("_assay_compiles");
+  if (is_marked(call.callable, compiles) && call.positional() == 1 &&
+      PyFunction_Check(call.args[0])) {
+    guard_identity(call.callable);
+    return Py_NewRef(call.args[0]);
   }
   static PyObject* const constant = PyUnicode_InternFromString("_assay_constant_result");
   if (is_marked(call.callable, constant)) return call_cached(a, call, true);

@@ -171,6 +171,7 @@ PyObject* Recorder::load_item(Activation& a, Operand container, Operand key) {
   if (PyType_Check(object)) {
     // list[int], Callable[[T], Any]: annotations.
     if (!know_annotation(key.object)) return plainly("a generic type");
+    const SuspendScope suspended(*this);  // collections.abc.Callable makes it in Python
     PyObject* generic = Operations::load_item(a, container, key);
     if (generic != nullptr) is_constant(generic);
     return generic;

@@ -5,9 +5,11 @@
 #include <string_view>
 
 #include "capture/arrays.h"
+#include "capture/code_facts.h"
 #include "capture/constant_objects.h"
 #include "capture/cpython_311.h"
 #include "capture/models.h"
+#include "capture/python_calls.h"
 #include "capture/recorder.h"
 #include "capture/torch_types.h"
 #include "opcode.h"
@@ -235,6 +237,38 @@ bool Recorder::is_none(Activation& a, Operand value) {
   return Operations::is_none(a, value);
 }
 
+namespace {
+
+// `assert x.all()`, and how torch.distributions validates: whatever else happens raises.
+bool only_raises(const Activation& a) {
+  const CodeInstruction jump = instruction_at(a.code, a.instruction);
+  if (jump.opcode == POP_JUMP_FORWARD_IF_TRUE &&
+      instruction_at(a.code, jump.next).opcode == LOAD_ASSERTION_ERROR) {
+    return true;
+  }
+  const char* file = PyUnicode_AsUTF8(a.code->co_filename);
+  return file != nullptr &&
+         std::string_view(file).find("/torch/distributions/") != std::string_view::npos;
+}
+
+}  // namespace
+
+std::optional<int> Recorder::expected_truth(Activation& a, PyObject* tensor) {
+  if (!only_raises(a) || !is_plain_tensor(tensor) || tensor_of(tensor).numel() != 1 ||
+      has_open_size(tensor)) {
+    return std::nullopt;
+  }
+  graph::Node* condition = node_of(tensor);
+  if (condition == nullptr) return std::nullopt;
+  const std::size_t before = watch_.count();
+  const bool truth = tensor_of(tensor).is_nonzero();
+  expected_operators_ += watch_.count() - before;
+  graph::Node& node = graph_->call_function(kPythonExpect, {condition, truth});
+  node.meta.stack = stacks_.intern(user_stack());
+  nodes_.push_back(&node);
+  return truth ? 1 : 0;
+}
+
 int Recorder::is_true(Activation& a, Operand value) {
   if (!is_recording()) return Operations::is_true(a, value);
   read(value);
@@ -251,7 +285,10 @@ int Recorder::is_true(Activation& a, Operand value) {
     return Operations::is_true(a, value);
   };
   if (!touch(object)) return plainly("a branch on an unknown object");
-  if (is_tensor(object)) return plainly("a branch depends on the value of a tensor");
+  if (is_tensor(object)) {
+    if (const auto truth = expected_truth(a, object)) return *truth;
+    return plainly("a branch depends on the value of a tensor");
+  }
   if (is_computed_array(object)) return plainly("a branch depends on the value of an array");
   if (is_container(object) || Py_TYPE(object) == deque_type()) {
     Tracked* tracked = tracked_.find(object);

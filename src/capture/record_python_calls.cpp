@@ -223,6 +223,45 @@ void Recorder::add_python_call_node(PythonCall call, CallTensors tensors,
   node.meta.value = {std::move(metas)};
 }
 
+Recorder::TensorVersions Recorder::versions_of_tensors() {
+  TensorVersions versions;
+  for (const auto& [object, tracked] : tracked_) {
+    const bool is_gone = tracked.weak && PyWeakref_GET_OBJECT(tracked.weak.get()) != object;
+    if (is_gone || !is_tensor(object)) continue;
+    const at::Tensor& tensor = tensor_of(object);
+    const std::int64_t version = tensor.is_inference() ? -1 : tensor._version();
+    versions.emplace_back(tensor, version);
+  }
+  return versions;
+}
+
+// Also of what was first seen in the meantime, and is older: an input of the graph.
+bool Recorder::are_unchanged(const TensorVersions& versions) const {
+  const auto is_unchanged = [](const std::pair<at::Tensor, std::int64_t>& known) {
+    return known.second >= 0 && known.first._version() == known.second;
+  };
+  const auto is_unchanged_input = [](const Input& input) {
+    return !input.tensor.defined() ||
+           (!input.tensor.is_inference() && input.tensor._version() == input.version);
+  };
+  return std::ranges::all_of(versions, is_unchanged) &&
+         std::ranges::all_of(inputs_, is_unchanged_input);
+}
+
+PyObject* Recorder::call_transformed(const Call& call) {
+  PyObject* result = call_unseen(call);
+  std::vector<PyObject*> items;
+  if (result == nullptr || !tensors_of_result(result, items)) return result;
+  for (PyObject* item : items) {
+    if (tracked_.find(item) != nullptr) continue;
+    graph::Node& node = graph_->call_function("assay.transformed", {});  // taken back with the call
+    nodes_.push_back(&node);
+    tracked_.add(item, Tracked::Kind::node).node = &node;
+  }
+  is_local(result);
+  return result;
+}
+
 PyObject* Recorder::call_as_one(Activation& a, const Call& call, PyTypeObject* context,
                                 Followed followed) {
   const auto plainly = [&](const char* why) { return call_plainly(a, call, why); };
@@ -241,6 +280,7 @@ PyObject* Recorder::call_as_one(Activation& a, const Call& call, PyTypeObject* c
   }
   if (!is_known) return plainly("a call of Python with an object that may change");
   made_again.names = Ref::borrow(call.names);
+  const TensorVersions versions = versions_of_tensors();
   const std::size_t first_node = nodes_.size();
   const SizeNumbers::Mark size_numbers = size_numbers_.mark();
   const std::size_t regions = autocast_.size();
@@ -277,7 +317,7 @@ PyObject* Recorder::call_as_one(Activation& a, const Call& call, PyTypeObject* c
   one_call_dicts_.clear();
   const auto first = nodes_.begin() + static_cast<std::ptrdiff_t>(first_node);
   const auto writes = [](const graph::Node* node) { return writes_to_argument(*node); };
-  if (std::any_of(first, nodes_.end(), writes)) {
+  if (std::any_of(first, nodes_.end(), writes) && !are_unchanged(versions)) {
     return end("a call of Python writes to a tensor");
   }
   if (!effects_.empty() || one_call_changes_older_ || autocast_.size() != regions) {

@@ -21,21 +21,6 @@ namespace assay::capture {
 
 namespace {
 
-// Attributes that follow from what tensor guards check.
-bool is_metadata(std::string_view name) {
-  static const std::unordered_set<std::string_view> names = {
-      "shape",   "dtype",     "device",    "ndim",         "requires_grad", "is_leaf",   "layout",
-      "is_cuda", "is_cpu",    "is_sparse", "is_quantized", "is_meta",       "is_nested", "is_mps",
-      "is_xpu",  "is_mkldnn", "itemsize",  "nbytes",       "is_sparse_csr", "is_ipu",    "is_hpu",
-      "is_xla",  "is_vulkan", "is_mtia",   "is_maia",      "_is_param"};
-  return names.contains(name);
-}
-
-bool is_view_attribute(std::string_view name) {
-  static const std::unordered_set<std::string_view> names = {"T", "mT", "H", "mH", "real", "imag"};
-  return names.contains(name);
-}
-
 // Operators that change what a tensor is, not what it holds.
 bool changes_identity(std::string_view name) {
   static const std::unordered_set<std::string_view> names = {
@@ -323,7 +308,11 @@ PyObject* Recorder::call_tensor_function(Activation& a, const graph::Target& tar
     if (writes(target, call)) return call_plainly(a, call, "a tensor is changed by an array");
     return call_array_function(a, call);
   }
-  if (!resolves(target, is_method)) {
+  const bool is_made_leaf = is_method && target.name() == "requires_grad_" && call.count > 0 &&
+                            node_of(call.args[0]) != nullptr &&
+                            tracked_.find(call.args[0])->kind == Tracked::Kind::node &&
+                            !sink_.compiles_ahead_of_time();
+  if (!is_made_leaf && !resolves(target, is_method)) {
     if (is_method && target.name() == "retain_grad") note_hook(call.args[0]);
     return call_plainly(a, call, "'" + target.name() + "' cannot be part of a graph");
   }
@@ -395,8 +384,9 @@ PyObject* Recorder::call_tensor_function(Activation& a, const graph::Target& tar
   // call.
   const bool reads_number = watch_.value_read().find("_local_scalar_dense") != std::string::npos &&
                             target.base_name() != "one_hot";
-  if (has_array_calls_ && sink_.compiles_ahead_of_time() && (writes_out || writes(target, call))) {
-    return end("a tensor is changed that may be an array, too");
+  if (has_array_calls_ && (writes_out || writes(target, call))) {
+    if (sink_.compiles_ahead_of_time()) return end("a tensor is changed that may be an array, too");
+    forget_fixed_arrays();
   }
   const bool is_in_graph =
       sink_.allows_no_break() && !writes_out && !reads_number && holds_tensors(target, result);
@@ -455,71 +445,6 @@ PyObject* Recorder::tensor_operator(Activation& a, const char* name, PyObject* l
   PyObject* args[] = {nullptr, left, right};
   return call_tensor_function(a, name, false,
                               {function.get(), args + 1, right == nullptr ? 1U : 2U, nullptr});
-}
-
-PyObject* Recorder::tensor_attribute(Activation& a, PyObject* tensor, PyObject* name) {
-  const std::string text = to_string(name);
-  const auto plainly = [&](const std::string& why) -> PyObject* {
-    if (!stop(a, why)) return nullptr;
-    return PyObject_GetAttr(tensor, name);
-  };
-  if (!is_plain_tensor(tensor)) return plainly("a tensor subclass with behavior of its own");
-  if ((text == "shape" || text == "ndim" || text == "nbytes") && has_open_size(tensor)) {
-    return plainly("the '" + text + "' of a tensor follows from values");
-  }
-  if (has_varying_size(tensor)) {
-    if (text == "shape") return made(a, sizes_of(tensor), "the shape of a tensor");
-    if (text == "nbytes") fix_all_sizes("nbytes");
-  }
-  if (is_metadata(text)) return made(a, PyObject_GetAttr(tensor, name), "an attribute of a tensor");
-  if (is_view_attribute(text)) {
-    static PyObject* const function = PyObject_GetAttrString(import_module("builtins"), "getattr");
-    PyObject* args[] = {nullptr, tensor, name};
-    return call_tensor_function(a, "getattr", false, {function, args + 1, 2, nullptr});
-  }
-  if (text == "__class__") {
-    PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(tensor));
-    is_constant(type);
-    return Py_NewRef(type);
-  }
-  if (text == "grad_fn" && tensor_of(tensor).is_leaf()) return Py_NewRef(Py_None);  // guarded
-  PyObject* descriptor = lookup_on_type(Py_TYPE(tensor), name);
-  if (descriptor != nullptr && Py_TYPE(descriptor) == &PyGetSetDescr_Type) {
-    Tracked* tracked = tracked_.find(tensor);
-    if (text == "grad" && tracked->source != nullptr) {
-      PyObject* found = PyObject_GetAttr(tensor, name);
-      if (found == nullptr) return nullptr;
-      Source* source = sources_.get(Access::member, tracked->source, descriptor);
-      if (!arrived(found, source)) {
-        Py_DECREF(found);
-        return plainly("the gradient of a tensor");
-      }
-      return found;
-    }
-    if (text == "__dict__") return plainly("a tensor's __dict__");
-    return plainly("the attribute '" + text + "' of a tensor");
-  }
-  if (descriptor != nullptr && Py_TYPE(descriptor)->tp_descr_get != nullptr) {
-    if (PyFunction_Check(descriptor) || Py_TYPE(descriptor) == &PyMethodDescr_Type ||
-        Py_TYPE(descriptor) == &PyWrapperDescr_Type) {
-      return bind_descriptor(a, descriptor, tensor, reinterpret_cast<PyObject*>(Py_TYPE(tensor)),
-                             name);
-    }
-    return plainly("the attribute '" + text + "' of a tensor");
-  }
-  Tracked* tracked = tracked_.find(tensor);
-  if (tracked->source != nullptr) {
-    if (PyObject* dict = dict_of(tensor)) {
-      PyObject* found = read_item(dict, name);
-      if (found != nullptr) return Py_NewRef(found);
-    }
-    if (descriptor == nullptr) return PyObject_GetAttr(tensor, name);  // raises AttributeError
-  } else if (descriptor == nullptr) {
-    PyObject* found = PyObject_GetAttr(tensor, name);
-    if (found == nullptr) return nullptr;
-    return made(a, found, "an attribute of a tensor");
-  }
-  return plainly("the attribute '" + text + "' of a tensor");
 }
 
 }  // namespace assay::capture

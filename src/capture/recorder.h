@@ -201,6 +201,9 @@ class Recorder final : public Operations, public RecorderState {
   PyObject* array_attribute(Activation& a, PyObject* array, PyObject* name);
   /// The items that a loop over an array goes through: a new list.
   PyObject* items_of_array(Activation& a, PyObject* array);
+  /// A call inside of a transform (torch.func), which is part of a call of Python in the graph: it
+  /// is made as CPython does.
+  PyObject* call_transformed(const Call& call);
   bool allows_no_break() const { return sink_.allows_no_break(); }
   /// Whether a graph that cannot be compiled ahead of time is worse than none.
   bool prefers_breaks() const { return sink_.compiles_ahead_of_time() && !sink_.allows_no_break(); }
@@ -324,11 +327,19 @@ class Recorder final : public Operations, public RecorderState {
   std::vector<PyObject*> untracked_tensors(PyObject* result);
   /// The graph's node of an array or a scalar of NumPy: a tensor. Null if it cannot be one.
   graph::Node* array_node(PyObject* array);
+  /// After a change of memory that arrays may have: their values are those of each run.
+  void forget_fixed_arrays();
   bool describe_array(PyObject* object, PythonArgument& made, CallTensors& tensors);
+  /// The truth of a tensor where the program only raises if it is another one: each run checks it.
+  std::optional<int> expected_truth(Activation& a, PyObject* tensor);
   PyObject* array_operator(Activation& a, const char* name, PyObject* left, PyObject* right);
   /// The node of a call of Python that has returned `items`: tensors, arrays and scalars.
   void add_python_call_node(PythonCall call, CallTensors tensors,
                             const std::vector<PyObject*>& items);
+  /// All tensors that are known, with their versions.
+  using TensorVersions = std::vector<std::pair<at::Tensor, std::int64_t>>;
+  TensorVersions versions_of_tensors();
+  bool are_unchanged(const TensorVersions& versions) const;
   void take_back(std::size_t first_node);
   /// How each run makes an argument of such a call; false if it cannot.
   bool describe_argument(PyObject* object, PythonArgument& made, CallTensors& tensors,

@@ -36,6 +36,8 @@ constexpr auto hints = std::to_array<Hint>({
      "keep it a tensor, or call .item() outside of the compiled function"},
     {"'tolist' ", "", "keep it a tensor, or call .tolist() outside of the compiled function"},
     {"'numpy'", "", "use the function of torch that does what NumPy's does"},
+    {"the value of an array", "",
+     "keep it an array, or read its value outside of the compiled function"},
     {"'numpy.", "", "use the function of torch that does what NumPy's does"},
     {"depends on the values of tensors", "",
      "its size follows from the data; use a mask (torch.where), or call it outside of the compiled "

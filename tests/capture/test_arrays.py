@@ -1,4 +1,4 @@
-"""NumPy in captured programs: each call of it is one call of the graph, so its results are its own."""
+"""NumPy in captured programs: each call of it is one call of the graph, so results are its own."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_functions_and_operators(a):
 def test_what_an_array_says_of_itself(a):
     if not isinstance(a, numpy.ndarray) or a.dtype == numpy.float32:
         return a.ndim, a.shape
-    return a.dtype.name, a.size, a.strides, len(a), a.itemsize, [row.sum() for row in a]
+    return a.dtype == numpy.float64, a.size, a.strides, len(a), a.itemsize, [row.sum() for row in a]
 
 
 @program(*CALLS, breaks=0)
@@ -124,3 +124,29 @@ def test_wrap_numpy() -> None:
     for n in (2.0, 3.0):
         x = torch.full((3,), n)
         torch.testing.assert_close(f(x), torch.stack([x * 2, x]))
+
+
+@program(*[call(array(4)) for _ in range(3)])
+def test_constants_that_are_changed(a):
+    b = numpy.arange(4.0)
+    c = b[1:]
+    b += a
+    d = numpy.arange(4.0)
+    torch.from_numpy(d).add_(torch.from_numpy(a))
+    return c.tolist(), float(c[0]), d.tolist()
+
+
+def read_only(a):
+    a.flags.writeable = False
+    return a
+
+
+def sums(a):
+    return a + 1, numpy.broadcast_to(a, (2, 4)).sum()
+
+
+@program(warns=True)
+def test_an_array_that_is_read_only():
+    yield sums
+    for _ in range(3):
+        yield call(read_only(array(4)))

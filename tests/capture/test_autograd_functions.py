@@ -416,3 +416,73 @@ def test_backend_in_python_gets_the_call() -> None:
     for _ in range(2):
         torch.testing.assert_close(compiled(x), x.sin() + 1)
     assert "assay_python.call_one.default" in targets
+
+
+class Filled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        made = torch.zeros_like(x)
+        made += x.detach().exp()
+        made.masked_fill_(x > 1, 0)
+        ctx.save_for_backward(made)
+        return made
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (made,) = ctx.saved_tensors
+        return gradient * made
+
+
+@program(*[call(data(3, grad=True)) for _ in range(3)], breaks=0)
+def test_forward_writes_to_what_it_made(x):
+    return Filled.apply(x * 2) + 1
+
+
+class Increased(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, counter):
+        counter.add_(1)
+        return x * counter
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * 2, None
+
+
+@program
+def test_forward_writes_to_what_is_older():
+    counter = torch.zeros(())
+
+    def f(x):
+        return Increased.apply(x, counter)
+
+    yield f
+    for _ in range(4):
+        yield call(data(3, grad=True))
+
+
+class Doubled(torch.autograd.Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x):
+        return x * 2
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.shape = inputs[0].shape
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient.reshape(ctx.shape) * 3
+
+
+@program(call(data(3)), call(data(3)), call(data(3, grad=True)), breaks=0)
+def test_setup_of_a_context_without_gradients(x):
+    return Doubled.apply(x)
+
+
+@program(*[call(data(4, 3)) for _ in range(3)])
+def test_inside_of_a_transform(x):
+    gradient = torch.func.grad(lambda y: Doubled.apply(y).sum())(x)
+    return torch.vmap(Doubled.apply)(x), gradient

@@ -457,3 +457,14 @@ def test_eval_and_exec(x, text):
     scope = {"n": n}
     exec("m = n + 1", scope)
     return x * eval(text, {"n": n}), scope["m"], sorted(locals())
+
+
+@program(call(data(3).abs(), data(3)), call(data(3).abs(), data(3)), call(-data(3).abs(), data(3)))
+def test_a_distribution_validates(scale, x):
+    return torch.distributions.Normal(x, scale).log_prob(x)
+
+
+@program(*[call(data(3)) for _ in range(3)], backends=("eager",), breaks=0)
+def test_a_leaf_is_made(x):
+    y = (x * 2).detach().requires_grad_()
+    return y, (y * 3).sin(), y.is_leaf, y.requires_grad

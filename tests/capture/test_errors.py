@@ -54,7 +54,7 @@ def has_data_dependent_size(x: torch.Tensor) -> torch.Tensor:
 
 
 def uses_numpy(x: torch.Tensor) -> Any:
-    return x + float(numpy.random.rand())
+    return numpy.trim_zeros(x.numpy())
 
 
 def differentiates(x: torch.Tensor) -> None:
@@ -97,7 +97,7 @@ def sizes(x: torch.Tensor) -> int:
         (reads_item, "return x * x.sum().item()", "call .item() outside"),
         (reads_float, "return x * float(x.sum())", "read the value outside"),
         (has_data_dependent_size, "return x + len(x.nonzero())", "its size follows from the data"),
-        (uses_numpy, "return x + float(numpy.random.rand())", "NumPy"),
+        (uses_numpy, "return numpy.trim_zeros(x.numpy())", "NumPy"),
         (differentiates, "x.sum().backward()", "call .backward() outside"),
         (measures, "return time.time() + x.ndim", "measure time outside"),
         (warns, 'warnings.warn("careful", stacklevel=1)', "warn outside"),

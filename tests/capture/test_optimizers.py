@@ -58,9 +58,7 @@ def test_step_is_one_graph(name: str) -> None:
 @pytest.mark.parametrize("name", ["RAdam", "ASGD", "Adafactor"])
 def test_steps_that_read_values(name: str) -> None:
     eager, compiled = models()
-    ours, theirs = (
-        getattr(torch.optim, name)(model.parameters()) for model in (compiled, eager)
-    )
+    ours, theirs = (getattr(torch.optim, name)(model.parameters()) for model in (compiled, eager))
     step = assay.compile(ours.step, backend="eager")
     for _ in range(4):
         x = torch.randn(3, 4)

@@ -159,3 +159,20 @@ def test_numbers_on_both_sides_of_a_cut(x, k):
     total = first.sin().sum() * k
     assay.graph_break()
     return total * second + first.sum() + k
+
+
+@program(
+    call(data(3).abs()), call(data(3).abs()), call(-data(3).abs()), call(data(3).abs()), breaks=0
+)
+def test_an_assertion_about_values(x):
+    assert (x >= 0).all(), "negative"
+    return x.sqrt()
+
+
+@program(call(data(3).abs()), call(data(3).abs()), call(-data(3).abs()), breaks=0)
+def test_an_assertion_that_is_handled(x):
+    try:
+        assert (x >= 0).all()
+    except AssertionError:
+        return x - 1
+    return x + 1

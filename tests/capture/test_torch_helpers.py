@@ -356,3 +356,10 @@ def test_one_hot_of_given_classes(x):
 @program(call(torch.tensor([0, 2])), call(torch.tensor([1, 1])), call(torch.tensor([3, 1])))
 def test_one_hot_of_as_many_classes_as_there_are(x):
     return torch.nn.functional.one_hot(x) + 1
+
+
+@program(*[call(data(3), data(3).abs() + 1) for _ in range(3)], breaks=0)
+def test_distributions(x, scale):
+    normal = torch.distributions.Normal(x, scale)
+    uniform = torch.distributions.Uniform(x, x + scale)
+    return normal.log_prob(x), normal.rsample((2,)), uniform.sample(), normal.entropy()

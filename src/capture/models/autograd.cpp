@@ -1,5 +1,6 @@
 // torch.autograd.Function.
 #include <ATen/core/grad_mode.h>
+#include <ATen/functorch/DynamicLayer.h>
 
 #include <algorithm>
 #include <vector>
@@ -75,6 +76,12 @@ PyObject* apply_function(Recorder& recorder, Activation& a, const Call& call) {
   const auto wants_grad = [&](PyObject* argument) {
     return is_tensor(argument) && recorder.touch(argument) && tensor_of(argument).requires_grad();
   };
+  if (at::functorch::maybeCurrentDynamicLayer().has_value()) {
+    static PyObject* const apply = PyObject_GetAttrString(
+        PyDict_GetItemString(reinterpret_cast<PyTypeObject*>(function_type)->tp_dict, "apply"),
+        "__func__");
+    return recorder.call_transformed({apply, call.args, call.count, call.names});
+  }
   const bool has_grad_mode = recorder.grad_mode();
   if (has_grad_mode && std::any_of(call.args, call.args + call.count, wants_grad)) {
     return apply_with_gradient(recorder, a, call);
@@ -86,12 +93,13 @@ PyObject* apply_function(Recorder& recorder, Activation& a, const Call& call) {
   const Ref setup = attribute_of(recorder, a, type, "setup_context");
   const Ref forward = attribute_of(recorder, a, type, "forward");
   if (!setup || !forward) return nullptr;
-  if (setup.get() != own_setup) return plainly("a torch.autograd.Function with setup_context");
+  const bool has_setup = setup.get() != own_setup;
   recorder.is_constant(context_type);
   const Ref context = Ref::steal(recorder.call_object(a, {context_type, nullptr, 0, nullptr}));
   const Ref needs = Ref::steal(PyTuple_New(static_cast<Py_ssize_t>(call.count - 1)));
   if (!context || !needs) return nullptr;
   std::vector<PyObject*> args = {nullptr, context.get()};
+  const std::size_t first = has_setup ? 2 : 1;  // such a forward has no context
   for (std::size_t i = 1; i < call.count; ++i) {
     PyObject* argument = call.args[i];
     if (is_tensor(argument) && !is_plain_tensor(argument)) return plainly("a tensor subclass");
@@ -104,8 +112,17 @@ PyObject* apply_function(Recorder& recorder, Activation& a, const Call& call) {
   if (!recorder.set_attribute(a, context.get(), name.get(), needs.get())) return nullptr;
   // forward runs without recording gradients, and what it raises leaves the mode as it was.
   if (has_grad_mode && !recorder.set_grad_mode(a, false)) return nullptr;
-  Ref result =
-      Ref::steal(recorder.call_object(a, {forward.get(), args.data() + 1, call.count, nullptr}));
+  Ref result = Ref::steal(recorder.call_object(
+      a, {forward.get(), args.data() + first, call.count + 1 - first, nullptr}));
+  if (result && has_setup && recorder.is_recording()) {
+    const std::vector<Source*> origins(call.count - 1, nullptr);
+    const Ref inputs =
+        Ref::steal(recorder.build_tuple(a, args.data() + 2, origins.data(), call.count - 1));
+    PyObject* setup_args[] = {nullptr, context.get(), inputs.get(), result.get()};
+    const Ref done = Ref::steal(
+        inputs ? recorder.call_object(a, {setup.get(), setup_args + 1, 3, nullptr}) : nullptr);
+    if (!done) result = Ref();
+  }
   if (has_grad_mode) {
     if (recorder.is_recording()) {
       recorder.set_grad_mode(a, true);

@@ -17,7 +17,7 @@ constexpr int kNotModelled = -2;
 enum class Answers { as_type, by_registry, in_python, unknown };
 
 Answers how_it_answers(Recorder& recorder, PyObject* of, const char* question, PyObject** function,
-                       bool is_about_tensor) {
+                       bool follows_from_type) {
   static PyObject* const abstract = [] {
     const Ref module = Ref::steal(import_module("abc"));
     return PyObject_GetAttrString(module.get(), "ABCMeta");
@@ -34,7 +34,7 @@ Answers how_it_answers(Recorder& recorder, PyObject* of, const char* question, P
   const Ref module =
       Ref::steal(PyObject_GetAttrString(reinterpret_cast<PyObject*>(meta), "__module__"));
   PyErr_Clear();
-  if (is_about_tensor && module && PyUnicode_Check(module.get()) &&
+  if (follows_from_type && module && PyUnicode_Check(module.get()) &&
       to_string(module.get()).starts_with("torch")) {
     return Answers::as_type;
   }
@@ -77,7 +77,8 @@ int is_instance(Recorder& recorder, Activation& a, PyObject* object, PyObject* o
     return kNotModelled;
   }
   PyObject* function = nullptr;
-  switch (how_it_answers(recorder, of, "__instancecheck__", &function, is_tensor(object))) {
+  switch (how_it_answers(recorder, of, "__instancecheck__", &function,
+                         is_tensor(object) || is_scalar(object))) {
     case Answers::as_type:
       if ((type->tp_flags & Py_TPFLAGS_IMMUTABLETYPE) != 0 || is_tensor(object)) {
         const SuspendScope suspended(recorder);

@@ -132,13 +132,18 @@ PyObject* checkpoint(Recorder& recorder, Activation& a, const Call& call) {
   if (!is_plain || call.positional() == 0) {
     return recorder.call_plainly(a, call, "a reentrant checkpoint");
   }
+  std::vector<PyObject*> args(call.args, call.args + call.count);
+  args.insert(args.begin(), nullptr);
+  Ref caller;  // of a single operator, so that the call is seen
   if (find_graph_function(call.args[0]) != nullptr) {
-    return recorder.call_plainly(a, call, "a checkpoint of a single operator");
+    caller = followed(recorder, call.args[0]);
+    if (!caller) return nullptr;
+    args[1] = caller.get();
   }
   // Without torch._disable_dynamo.
   static PyObject* const function = PyObject_GetAttrString(call.callable, "__wrapped__");
   if (function == nullptr) return nullptr;
-  return recorder.call_around(a, {function, call.args, call.count, call.names});
+  return recorder.call_around(a, {function, args.data() + 1, call.count, call.names});
 }
 
 }  // namespace
