@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-from assay import config
+from assay import _C, config
 
 __all__ = ["RoutedConfig"]
 
@@ -20,19 +20,21 @@ _RENAMED = {
 
 
 class RoutedConfig(ModuleType):
-    """Reads and writes Assay's settings. Other names are PyTorch's, and have no effect."""
+    """Reads and writes Assay's settings. Other names are PyTorch's, and have no effect, except the
+    sets of functions that log."""
 
     def __init__(self, stock: ModuleType) -> None:
         super().__init__(stock.__name__, stock.__doc__)
         self.__dict__["_stock"] = stock
         self.__dict__["_ignored"] = {}
+        self._set_logging_functions()
 
     def __getattr__(self, name: str) -> Any:
         ours = _setting(name)
         if ours is not None:
             return getattr(config, ours)
-        if name in self._ignored:
-            return self._ignored[name]
+        if _alias(name) in self._ignored:
+            return self._ignored[_alias(name)]
         return getattr(self._stock, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -43,7 +45,8 @@ class RoutedConfig(ModuleType):
             for to, given in _assigned({ours: value}).items():
                 setattr(config, to, given)
         else:
-            self._ignored[name] = value
+            self._ignored[_alias(name)] = value
+            self._set_logging_functions()
 
     def __dir__(self) -> list[str]:
         return sorted({*dir(self._stock), *config.to_dict()})
@@ -60,13 +63,24 @@ class RoutedConfig(ModuleType):
         settings = {to: all_changes[name] for name, to in ours.items() if to is not None}
         with config.patch(_assigned(settings)):
             self._ignored.update(
-                {name: all_changes[name] for name, to in ours.items() if to is None}
+                {_alias(name): all_changes[name] for name, to in ours.items() if to is None}
             )
+            self._set_logging_functions()
             try:
                 yield
             finally:
                 self._ignored.clear()
                 self._ignored.update(before)
+                self._set_logging_functions()
+
+    def _set_logging_functions(self) -> None:
+        _C.capture_set_logging_functions(
+            self.reorderable_logging_functions, self.ignore_logging_functions
+        )
+
+
+def _alias(name: str) -> str:
+    return "ignore_logging_functions" if name == "ignore_logger_methods" else name
 
 
 def _assigned(settings: dict[str, Any]) -> dict[str, Any]:

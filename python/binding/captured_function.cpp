@@ -9,6 +9,7 @@
 #include "capture/frame_record.h"
 #include "capture/function.h"
 #include "capture/listener.h"
+#include "capture/logging_functions.h"
 #include "capture/size_numbers.h"
 #include "capture/stance.h"
 #include "capture/unsupported.h"
@@ -123,6 +124,10 @@ void add_captured_functions(py::module_& module) {
              [](const py::object& function) { capture::set_listener(function.ptr()); });
   module.def("capture_set_recompile_check",
              [](const py::object& function) { capture::set_recompile_check(function.ptr()); });
+  module.def("capture_set_logging_functions",
+             [](const py::object& reordered, const py::object& ignored) {
+               capture::set_logging_functions(reordered.ptr(), ignored.ptr());
+             });
   module.def("capture_set_frame_recorder", [](const py::object& take, const py::object& keep) {
     capture::set_frame_recorder(take.ptr(), keep.ptr());
   });

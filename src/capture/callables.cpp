@@ -1,7 +1,9 @@
 #include "capture/callables.h"
 
 #include "capture/code_facts.h"
+#include "capture/constant_objects.h"
 #include "capture/source.h"
+#include "capture/torch_types.h"
 
 namespace assay::capture {
 
@@ -69,6 +71,27 @@ PyObject* scripted_function(PyObject* callable) {
   const Ref function = Ref::steal(PyObject_GetAttrString(callable, "_torchdynamo_inline"));
   PyErr_Clear();
   return function && PyFunction_Check(function.get()) ? function.get() : nullptr;  // kept by it
+}
+
+bool is_cached(PyObject* callable) {
+  static PyTypeObject* const type = [] {
+    const Ref module = Ref::steal(import_module("functools"));
+    return reinterpret_cast<PyTypeObject*>(
+        PyObject_GetAttrString(module.get(), "_lru_cache_wrapper"));
+  }();
+  return Py_TYPE(callable) == type;
+}
+
+// functools.lru_cache of a library: whether a package is installed, a warning that is given once.
+// For these arguments it has been called now, so that later calls have no effects, and its result
+// is what it is. A program's own function may be told to forget its results.
+bool is_cached_by_library(PyObject* callable) {
+  if (!is_cached(callable)) return false;
+  const Ref module = Ref::steal(PyObject_GetAttrString(callable, "__module__"));
+  PyErr_Clear();
+  if (!module || !PyUnicode_Check(module.get())) return false;
+  const std::string name = to_string(module.get());
+  return name.starts_with("transformers.utils.") || name == "torch" || name.starts_with("torch.");
 }
 
 }  // namespace assay::capture

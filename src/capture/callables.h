@@ -1,5 +1,5 @@
-/// \file What functions and other callables say of themselves: their names, and marks that somebody
-/// has put on them. Used by the recorder.
+/// \file What functions and other callables say of themselves: their names, marks that somebody has
+/// put on them, and whether functools.lru_cache keeps their results. Used by the recorder.
 #pragma once
 
 #include <Python.h>
@@ -25,5 +25,9 @@ bool is_of_stocks_compiler(PyFunctionObject* function);
 /// The Python function that a torch.jit.script function was made from, which runs the same
 /// operators; or null. Borrowed.
 PyObject* scripted_function(PyObject* callable);
+/// functools.lru_cache keeps its results.
+bool is_cached(PyObject* callable);
+/// The same, and it is one of a library.
+bool is_cached_by_library(PyObject* callable);
 
 }  // namespace assay::capture

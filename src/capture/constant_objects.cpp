@@ -59,7 +59,8 @@ Types make_iterator_types() {
                " itertools.product, itertools.islice, itertools.accumulate, itertools.zip_longest,"
                " itertools.starmap, itertools.permutations, itertools.combinations,"
                " itertools.cycle, itertools.takewhile, itertools.dropwhile, itertools.pairwise,"
-               " itertools.compress, itertools.filterfalse, type(iter(set())), type(iter(deque())),"
+               " itertools.compress, itertools.filterfalse, type(iter(set())), "
+               "type(iter(deque())), type(reversed(deque())), type(iter(b'')),"
                " itertools.combinations_with_replacement, itertools.groupby, itertools._grouper,"
                " itertools._tee, type(iter(int, 0)), type(iter(type('', (),"
                " {'__getitem__': 0})()))]",
@@ -101,12 +102,13 @@ bool is_iterator_of_iterators(PyObject* object) {
     PyObject* globals = PyDict_New();
     PyDict_SetItemString(globals, "__builtins__", import_module("builtins"));
     PyDict_SetItemString(globals, "deque", reinterpret_cast<PyObject*>(deque_type()));
-    add_types_of(types,
-                 "[type(iter([])), type(iter(())), type(iter(range(0))), type(iter(range(2**70))),"
-                 " type(iter({})), type(iter({}.items())), type(iter({}.values())),"
-                 " type(reversed([])), type(reversed({})), type(reversed(())), type(iter('')),"
-                 " type(iter(set())), type(iter(deque()))]",
-                 globals);
+    add_types_of(
+        types,
+        "[type(iter([])), type(iter(())), type(iter(range(0))), type(iter(range(2**70))),"
+        " type(iter({})), type(iter({}.items())), type(iter({}.values())),"
+        " type(reversed([])), type(reversed({})), type(reversed(())), type(iter('')),"
+        " type(iter(set())), type(iter(deque())), type(reversed(deque())), type(iter(b''))]",
+        globals);
     Py_DECREF(globals);
     return types;
   }();

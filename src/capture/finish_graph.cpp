@@ -12,6 +12,8 @@ namespace assay::capture {
 
 namespace {
 
+constexpr const char* kSetGradMode = "torch._C._set_grad_enabled";
+
 struct AutogradState {
   bool requires_grad;
   bool is_leaf;
@@ -85,7 +87,6 @@ std::vector<std::vector<const Source*>> RecipeBuilder::distinct_groups() const {
 // A graph that sets grad mode starts with it on, whatever it is outside, and leaves it as it was:
 // a compiler decides by the mode at the start what it differentiates.
 void RecipeBuilder::keep_grad_mode(graph::Graph& graph) {
-  constexpr const char* kSetGradMode = "torch._C._set_grad_enabled";
   const bool sets_mode = std::ranges::any_of(
       graph.nodes(), [&](const graph::Node& node) { return node.calls(kSetGradMode); });
   if (!sets_mode) return;
@@ -190,8 +191,10 @@ std::vector<c10::IValue> RecipeBuilder::finish_graph() {
   for (const Source* source : input_sources) {
     segment_.inputs.push_back({segment_.guards->step_of(*source)});
   }
-  const bool computes =
-      std::ranges::any_of(graph.nodes(), [](const graph::Node& node) { return node.is_call(); });
+  // What sets grad mode only is an effect of the segment.
+  const bool computes = std::ranges::any_of(graph.nodes(), [](const graph::Node& node) {
+    return node.is_call() && !node.calls(kSetGradMode);
+  });
   if (computes && !is_sized) segment_.graph = recorder_.graph_;
   return examples;
 }

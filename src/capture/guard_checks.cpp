@@ -2,6 +2,7 @@
 
 #include "capture/constant_objects.h"
 #include "capture/dict_order.h"
+#include "capture/source.h"
 
 namespace assay::capture {
 

@@ -86,10 +86,11 @@ PyObject* find_local_code(std::string_view name) {
 Models* make_models() {
   auto* models = new Models;  // lives as long as the process, and keeps the functions alive
   for (const ModelTable& table :
-       {builtin_models(), container_models(), dict_models(), collection_models(),
-        exception_models(), function_models(), ordering_models(), number_models(), pattern_models(),
-        value_models(), introspection_models(), library_models(), copying_models(),
-        context_models(), autograd_models(), transform_models(), array_models(), torch_models()}) {
+       {builtin_models(),   container_models(),      dict_models(),          collection_models(),
+        exception_models(), function_models(),       ordering_models(),      number_models(),
+        pattern_models(),   value_models(),          introspection_models(), library_models(),
+        copying_models(),   context_models(),        autograd_models(),      transform_models(),
+        array_models(),     special_method_models(), mapping_proxy_models(), torch_models()}) {
     for (const ModelRow& row : table) {
       if (std::string_view(row.name).starts_with(stock_compiler)) {
         models->by_name.emplace(row.name, row.model);
@@ -135,6 +136,9 @@ void prepare_models() {
 PyObject* truth(bool value) { return Py_NewRef(value ? Py_True : Py_False); }
 
 Ref items_of(Recorder& recorder, Activation& a, PyObject* iterable) {
+  if (is_scalar(iterable) && Py_TYPE(iterable)->tp_iter == nullptr) {
+    return Ref::steal(PyObject_GetIter(iterable));  // raises; LIST_EXTEND has another message
+  }
   Ref list = Ref::steal(recorder.build_list(a, nullptr, nullptr, 0));
   if (!list || !recorder.list_extend(a, list.get(), {iterable, nullptr})) return {};
   return list;

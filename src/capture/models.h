@@ -41,6 +41,10 @@ const GraphFunction* find_graph_function(PyObject* callable);
 /// What a graph calls a comparison: Py_LT -> "operator.lt".
 const char* comparison_function(int op);
 
+/// The dict behind a types.MappingProxyType, or null; `mapping_behind` guards that it is this one.
+PyObject* mapping_of_proxy(PyObject* object);
+PyObject* mapping_behind(Recorder& recorder, PyObject* object);
+
 // Attributes that are not in a __dict__: of functions, methods, super(), C descriptors.
 PyObject* special_attribute(Recorder& recorder, Activation& a, PyObject* object, PyObject* name);
 /// Of types, modules and tensors.

@@ -41,6 +41,12 @@ bool plain_argument(PyObject* object, graph::Argument& argument) {
     argument = graph::Ellipsis{};
   } else if (THPDtype_Check(object)) {
     argument = reinterpret_cast<THPDtype*>(object)->scalar_type;
+  } else if (object == reinterpret_cast<PyObject*>(&PyFloat_Type)) {  // as dtypes
+    argument = c10::kDouble;
+  } else if (object == reinterpret_cast<PyObject*>(&PyLong_Type)) {
+    argument = c10::kLong;
+  } else if (object == reinterpret_cast<PyObject*>(&PyBool_Type)) {
+    argument = c10::kBool;
   } else if (THPDevice_Check(object)) {
     argument = reinterpret_cast<THPDevice*>(object)->device;
   } else if (THPLayout_Check(object)) {

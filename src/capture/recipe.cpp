@@ -5,6 +5,7 @@
 #include "capture/arrays.h"
 #include "capture/constant_objects.h"
 #include "capture/cpython_311.h"
+#include "capture/generators.h"
 #include "capture/torch_types.h"
 
 namespace assay::capture {
@@ -98,10 +99,6 @@ class Cook {
     };
     auto* function = reinterpret_cast<PyFunctionObject*>(made.get());
     set(function->func_name, like->func_name);
-    set(function->func_defaults, optional_part(recipe, 0));
-    set(function->func_kwdefaults, optional_part(recipe, 1));
-    set(function->func_closure, optional_part(recipe, 2));
-    set(function->func_dict, optional_part(recipe, 3));
     if (PyObject* annotations = like->func_annotations) {
       const Ref own =
           PyDict_Check(annotations) ? checked(PyDict_Copy(annotations)) : Ref::borrow(annotations);
@@ -159,9 +156,13 @@ class Cook {
         return empty_instance(is_ordered ? &PyODict_Type : &PyDict_Type, type);
       }
       case Make::set: {
-        if (type_of(recipe) == &PySet_Type) return checked(PySet_New(nullptr));
+        PyTypeObject* type = type_of(recipe);
+        if (type == &PySet_Type) return checked(PySet_New(nullptr));
+        if (PyType_IsSubtype(type, &PySet_Type) != 0) return empty_instance(&PySet_Type, type);
         const Ref items = tuple_of(recipe);  // frozenset
-        return checked(PyFrozenSet_New(items.get()));
+        if (type == &PyFrozenSet_Type) return checked(PyFrozenSet_New(items.get()));
+        const Ref arguments = checked(PyTuple_Pack(1, items.get()));
+        return checked(PyFrozenSet_Type.tp_new(type, arguments.get(), nullptr));
       }
       case Make::deque: {
         const Ref items = tuple_of(recipe, 1);
@@ -178,6 +179,15 @@ class Cook {
         return checked(PyObject_GetAttr(part(recipe, 0), recipe.object.get()));
       case Make::function:
         return make_function(recipe);
+      case Make::generator:
+        return checked((recipe.index == kEnded ? ended_generator(recipe.object.get())
+                                               : new_generator(part(recipe, 0)))
+                           .release());
+      case Make::exception: {
+        const Ref arguments = tuple_of(recipe);
+        return checked(reinterpret_cast<PyTypeObject*>(PyExc_BaseException)
+                           ->tp_new(type_of(recipe), arguments.get(), nullptr));
+      }
       case Make::instance:
         return empty_instance(&PyBaseObject_Type, type_of(recipe));
       case Make::call:
@@ -195,7 +205,7 @@ class Cook {
         for (std::size_t i = 0; i < count; ++i) check(PyList_Append(object, part(recipe, i)));
         break;
       case Make::set:
-        if (type_of(recipe) != &PySet_Type) break;
+        if (PyType_IsSubtype(type_of(recipe), &PySet_Type) == 0) break;
         for (std::size_t i = 0; i < count; ++i) check(PySet_Add(object, part(recipe, i)));
         break;
       case Make::dict:
@@ -205,6 +215,21 @@ class Cook {
                            : PyDict_SetItem(object, part(recipe, i), part(recipe, i + 1)));
         }
         break;
+      case Make::function: {
+        auto* function = reinterpret_cast<PyFunctionObject*>(object);
+        Py_XSETREF(function->func_defaults, Py_XNewRef(optional_part(recipe, 0)));
+        Py_XSETREF(function->func_kwdefaults, Py_XNewRef(optional_part(recipe, 1)));
+        Py_XSETREF(function->func_closure, Py_XNewRef(optional_part(recipe, 2)));
+        Py_XSETREF(function->func_dict, Py_XNewRef(optional_part(recipe, 3)));
+        break;
+      }
+      case Make::generator: {
+        if (recipe.index == kEnded) break;
+        std::vector<PyObject*> values;
+        for (std::size_t i = 1; i < count; ++i) values.push_back(optional_part(recipe, i));
+        let_stand_at(object, recipe.index, values.data(), static_cast<int>(values.size()));
+        break;
+      }
       case Make::cell:
         if (count == 1) check(PyCell_Set(object, part(recipe, 0)));
         break;

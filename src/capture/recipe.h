@@ -14,25 +14,28 @@
 namespace assay::capture {
 
 enum class Make : std::uint8_t {
-  source,    ///< What guard step `index` fetched.
-  constant,  ///< `object`.
-  output,    ///< Output `index` of the graph: a tensor.
-  array,     ///< Output `index` of the graph as an array of NumPy.
-  scalar,    ///< Output `index` of the graph as a scalar of NumPy.
-  number,    ///< Number `index` of those that follow from sizes (sized_runs.h).
-  tuple,     ///< Of `parts`; `object` is the type (a tuple, namedtuple or torch.return_types one).
-  list,      ///< Of `parts`; `object` is the type.
-  set,       ///< Of `parts`; `object` is the type.
-  dict,      ///< Keys and values in turn; `object` is the type.
-  deque,     ///< Of `parts`; the first is maxlen.
-  slice,     ///< Start, stop, step.
-  cell,      ///< Contents; no part: empty.
-  method,    ///< Function, receiver.
-  builtin,   ///< The attribute `object` of the only part: a bound method of a builtin type.
-  function,  ///< `object` is a function it is like; parts: defaults, kwdefaults, closure, dict.
-  instance,  ///< `object` is the type; parts: descriptors of __slots__ and their values in turn.
-  call,      ///< The first part called with the others, then __setstate__(`object`) if set.
-  partial,   ///< functools.partial; parts: function, tuple of arguments, dict of keywords.
+  source,     ///< What guard step `index` fetched.
+  constant,   ///< `object`.
+  output,     ///< Output `index` of the graph: a tensor.
+  array,      ///< Output `index` of the graph as an array of NumPy.
+  scalar,     ///< Output `index` of the graph as a scalar of NumPy.
+  number,     ///< Number `index` of those that follow from sizes (sized_runs.h).
+  tuple,      ///< Of `parts`; `object` is the type (a tuple, namedtuple or torch.return_types one).
+  list,       ///< Of `parts`; `object` is the type.
+  set,        ///< Of `parts`; `object` is the type.
+  dict,       ///< Keys and values in turn; `object` is the type.
+  deque,      ///< Of `parts`; the first is maxlen.
+  slice,      ///< Start, stop, step.
+  cell,       ///< Contents; no part: empty.
+  method,     ///< Function, receiver.
+  builtin,    ///< The attribute `object` of the only part: a bound method of a builtin type.
+  function,   ///< `object` is a function it is like; parts: defaults, kwdefaults, closure, dict.
+  generator,  ///< Standing at `index` (generators.h); parts: its function, or none and `object` is
+              ///< the code of one that has ended, then what its frame holds.
+  exception,  ///< `object` is the type; parts: its args.
+  instance,   ///< `object` is the type; parts: descriptors of __slots__ and their values in turn.
+  call,       ///< The first part called with the others, then __setstate__(`object`) if set.
+  partial,    ///< functools.partial; parts: function, tuple of arguments, dict of keywords.
 };
 
 struct Recipe {

@@ -6,6 +6,8 @@
 #include "capture/code_facts.h"
 #include "capture/constant_objects.h"
 #include "capture/dict_order.h"
+#include "capture/generators.h"
+#include "capture/models.h"
 #include "capture/torch_types.h"
 
 namespace assay::capture {
@@ -147,48 +149,17 @@ int RecipeBuilder::make_function(PyObject* object) {
     if (made == kFailed) return kFailed;
     parts.push_back(made);
   }
-  return add(Make::function, object, std::move(parts));
+  const int allocated = in_progress_[object];
+  if (allocated >= 0) {
+    segment_.recipes[static_cast<std::size_t>(allocated)].parts = std::move(parts);
+    return allocated;
+  }
+  return add(Make::function, like_of(object), std::move(parts));
 }
 
-int RecipeBuilder::make_iterator(PyObject* object) {
-  PyTypeObject* type = Py_TYPE(object);
-  if (PyObject* viewed = dict_of_view(object)) {
-    const char* name = type == &PyDictKeys_Type || type == &PyODictKeys_Type       ? "keys"
-                       : type == &PyDictValues_Type || type == &PyODictValues_Type ? "values"
-                                                                                   : "items";
-    const int dict = recipe(viewed);
-    if (dict < 0) return kFailed;
-    const Ref text = Ref::steal(PyUnicode_InternFromString(name));
-    const int method = add(Make::builtin, text.get(), {dict});
-    return add(Make::call, nullptr, {method});
-  }
-  PyObject* saved = saved_contents(object);
-  Ref reduced = saved != nullptr ? Ref::borrow(saved)
-                                 : Ref::steal(PyObject_CallMethod(object, "__reduce__", nullptr));
-  if (!reduced || !PyTuple_Check(reduced.get()) || PyTuple_GET_SIZE(reduced.get()) < 2) {
-    PyErr_Clear();
-    return failed(std::string("a ") + type->tp_name + " is still in use");
-  }
-  kept_.push_back(reduced);
-  std::vector<int> parts;
-  recorder_.is_constant(PyTuple_GET_ITEM(reduced.get(), 0));
-  parts.push_back(recipe(PyTuple_GET_ITEM(reduced.get(), 0)));
-  PyObject* args = PyTuple_GET_ITEM(reduced.get(), 1);
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i) {
-    PyObject* part = PyTuple_GET_ITEM(args, i);
-    if (!recorder_.is_local(part)) {
-      return failed(std::string("a ") + type->tp_name + " is still in use");
-    }
-    parts.push_back(recipe(part));
-  }
-  if (std::ranges::any_of(parts, [](int part) { return part < 0; })) return kFailed;
-  PyObject* state =
-      PyTuple_GET_SIZE(reduced.get()) > 2 ? PyTuple_GET_ITEM(reduced.get(), 2) : nullptr;
-  if (state == Py_None) state = nullptr;
-  if (state != nullptr && !is_scalar(state)) {
-    return failed(std::string("a ") + type->tp_name + " is still in use");
-  }
-  return add(Make::call, state, std::move(parts));
+PyObject* RecipeBuilder::like_of(PyObject* function) const {
+  PyObject* saved = saved_contents(function);
+  return saved != nullptr ? saved : function;
 }
 
 int RecipeBuilder::allocate(PyObject* object) {
@@ -196,6 +167,7 @@ int RecipeBuilder::allocate(PyObject* object) {
   if (PyList_Check(object)) return add(Make::list, type, {});
   if (PyDict_Check(object)) return add(Make::dict, type, {});
   if (PyCell_Check(object)) return add(Make::cell, nullptr, {});
+  if (PyFunction_Check(object)) return add(Make::function, like_of(object), {});
   if (is_plain_instance(object)) return add(Make::instance, type, {});
   return failed(std::string("an object of type '") + Py_TYPE(object)->tp_name +
                 "' contains itself");
@@ -292,7 +264,9 @@ int RecipeBuilder::make_local(PyObject* object) {
       if (part < 0) return kFailed;
       parts.push_back(part);
     }
-    return add(Make::set, type_object, std::move(parts));
+    const int attributes = PyAnySet_CheckExact(object) ? kNone : attributes_of(object);
+    if (attributes == kFailed) return kFailed;
+    return add(Make::set, type_object, std::move(parts), attributes);
   }
   if (type == deque_type()) {
     const Ref items = saved != nullptr ? Ref::borrow(saved) : Ref::steal(PySequence_List(object));
@@ -343,7 +317,14 @@ int RecipeBuilder::make_local(PyObject* object) {
         PyUnicode_InternFromString(reinterpret_cast<PyCFunctionObject*>(object)->m_ml->ml_name));
     return add(Make::builtin, name.get(), {self});
   }
+  if (PyObject* mapping = mapping_of_proxy(object)) {
+    const int part = recipe(mapping);
+    if (part < 0) return kFailed;
+    return add(Make::call, nullptr, {constant(type_object), part});
+  }
   if (type == &PyRange_Type || is_device(object)) return constant(object);
+  if (PyGen_CheckExact(object)) return make_generator(object);
+  if (PyExceptionInstance_Check(object)) return make_exception(object);
   if (is_builtin_iterator(object)) return make_iterator(object);
   if (is_plain_instance(object)) {
     const int attributes = attributes_of(object);

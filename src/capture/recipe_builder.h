@@ -41,6 +41,10 @@ class RecipeBuilder {
   /// Descriptors of __slots__ and what is in them.
   bool add_slots(PyObject* object, std::vector<int>& parts);
   int make_function(PyObject* object);
+  /// What a function of that kind is copied from: itself, or what it was before an inlined call.
+  PyObject* like_of(PyObject* function) const;
+  int make_generator(PyObject* object);
+  int make_exception(PyObject* object);
   int make_iterator(PyObject* object);
   int from_source(Source* source);
   int constant(PyObject* object);

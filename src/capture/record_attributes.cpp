@@ -244,6 +244,12 @@ PyObject* Recorder::type_attribute(Activation& a, PyObject* type, PyObject* name
   // type's own getsets (__name__, __mro__, __dict__, ...) and metaclasses.
   PyObject* result = PyObject_GetAttr(type, name);
   if (result == nullptr) return nullptr;
+  if (is_special && mapping_of_proxy(result) == owner->tp_dict && is_recording()) {
+    is_constant(type);
+    found_fixed(owner->tp_dict);
+    track_local(result);
+    return result;
+  }
   const bool is_from_c = is_special && (Py_TYPE(on_meta) == &PyGetSetDescr_Type ||
                                         Py_TYPE(on_meta) == &PyMemberDescr_Type);
   if (is_from_c && is_recording() && (owner->tp_flags & Py_TPFLAGS_IMMUTABLETYPE) == 0) {
@@ -426,26 +432,6 @@ PyObject* Recorder::instance_attribute(Activation& a, PyObject* object, PyObject
   return found != nullptr ? found : after_attribute_error(a, object, name);
 }
 
-// __getattr__ is asked as well where a property or __getattribute__ raises AttributeError.
-PyObject* Recorder::after_attribute_error(Activation& a, PyObject* object, PyObject* name) {
-  static PyObject* const getattr = interned("__getattr__");
-  if (PyErr_ExceptionMatches(PyExc_AttributeError) == 0) return nullptr;
-  PyObject* type = nullptr;
-  PyObject* value = nullptr;
-  PyObject* traceback = nullptr;
-  PyErr_Fetch(&type, &value, &traceback);  // a lookup clears what is set
-  if (_PyType_Lookup(Py_TYPE(object), getattr) == nullptr) {
-    PyErr_Restore(type, value, traceback);
-    return nullptr;
-  }
-  Py_XDECREF(type);
-  Py_XDECREF(value);
-  Py_XDECREF(traceback);
-  if (is_recording()) return fallback_attribute(a, object, name);
-  PyObject* args[] = {object, name};
-  return PyObject_VectorcallMethod(getattr, args, 2, nullptr);
-}
-
 PyObject* Recorder::find_attribute(Activation& a, PyObject* object, PyObject* name,
                                    bool& is_missing) {
   PyTypeObject* type = Py_TYPE(object);
@@ -460,6 +446,11 @@ PyObject* Recorder::find_attribute(Activation& a, PyObject* object, PyObject* na
     if (kind == &PyGetSetDescr_Type || kind == &PyMemberDescr_Type) {
       return special_attribute(*this, a, object, name);
     }
+    const bool is_only_set = kind->tp_descr_get == nullptr;  // it does not stand before __dict__
+    PyObject* dict = is_only_set ? dict_of(object) : nullptr;
+    PyObject* found = dict != nullptr ? read_item(dict, name, true) : nullptr;
+    if (found != nullptr) return Py_NewRef(found);
+    if (PyErr_Occurred() != nullptr) return nullptr;
     return bind_descriptor(a, descriptor, object, type_object, name);
   }
   if (PyObject* dict = dict_of(object)) {
@@ -476,27 +467,6 @@ PyObject* Recorder::generic_attribute(Activation& a, PyObject* object, PyObject*
   bool is_missing = false;
   PyObject* found = find_attribute(a, object, name, is_missing);
   return is_missing ? PyObject_GenericGetAttr(object, name) : found;  // raises AttributeError
-}
-
-PyObject* Recorder::fallback_attribute(Activation& a, PyObject* object, PyObject* name) {
-  static PyObject* const getattr = interned("__getattr__");
-  static PyObject* const module_getattr_function = _PyType_Lookup(module_type(), getattr);
-  PyObject* fallback = lookup_on_type(Py_TYPE(object), getattr);
-  if (fallback == nullptr) return PyObject_GenericGetAttr(object, name);  // raises AttributeError
-  if (fallback == module_getattr_function) {
-    bool found = false;
-    PyObject* value = module_getattr(object, name, found);
-    if (found) return Py_NewRef(value);
-    if (PyErr_Occurred() != nullptr) return nullptr;
-    return PyObject_GetAttr(object, name);  // raises, by reading what was guarded
-  }
-  if (!PyFunction_Check(fallback)) {
-    if (!stop(a, "__getattr__ is not a Python function")) return nullptr;
-    return PyObject_GetAttr(object, name);
-  }
-  is_constant(fallback);
-  PyObject* args[] = {nullptr, object, name};
-  return call_object(a, {fallback, args + 1, 2, nullptr});
 }
 
 }  // namespace assay::capture

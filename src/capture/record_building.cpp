@@ -113,13 +113,7 @@ PyObject* Recorder::format_value(Activation& a, Operand value, int conversion, O
                                is_python_method(object, "__repr__");
   if (!is_scalar(object) && !has_python_text && !is_torch_enum(object) && !is_device(object) &&
       !PyType_Check(object)) {
-    bool only_values = know_all(object) && is_sequence(object);
-    if (only_values) {
-      for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
-        only_values = only_values && is_scalar(PySequence_Fast_GET_ITEM(object, i));
-      }
-    }
-    if (!only_values) {
+    if (!has_only_values(object)) {
       if (!stop(a, "formatting an object of type '" + std::string(Py_TYPE(object)->tp_name) +
                        "' reads its values")) {
         return nullptr;
@@ -185,6 +179,15 @@ bool Recorder::set_add(Activation& a, PyObject* set, Operand item) {
 bool Recorder::set_update(Activation& a, PyObject* set, Operand iterable) {
   if (is_recording()) {
     read(iterable);
+    const Tracked* tracked = is_scalar(iterable.object) ? nullptr : tracked_.find(iterable.object);
+    if (tracked != nullptr && tracked->kind == Tracked::Kind::local &&
+        PyIter_Check(iterable.object)) {
+      while (true) {
+        const Ref item = Ref::steal(next(a, iterable));
+        if (!item) return PyErr_Occurred() == nullptr;
+        if (!set_add(a, set, {item.get(), nullptr})) return false;
+      }
+    }
     if (!is_iterable_known(iterable.object) || !know_contents(iterable.object)) {
       if (!stop(a, "a set is made of an iterable that is not modelled")) return false;
     } else {

@@ -11,6 +11,7 @@
 #include "capture/constant_objects.h"
 #include "capture/cpython_311.h"
 #include "capture/function.h"
+#include "capture/logging_functions.h"
 #include "capture/models.h"
 #include "capture/models/table.h"
 #include "capture/recorder.h"
@@ -22,27 +23,6 @@ namespace {
 
 PyObject* vectorcall(const Call& call) {
   return PyObject_Vectorcall(call.callable, call.args, call.positional(), call.names);
-}
-
-bool is_cached(PyObject* callable) {
-  static PyTypeObject* const type = [] {
-    const Ref module = Ref::steal(import_module("functools"));
-    return reinterpret_cast<PyTypeObject*>(
-        PyObject_GetAttrString(module.get(), "_lru_cache_wrapper"));
-  }();
-  return Py_TYPE(callable) == type;
-}
-
-// functools.lru_cache of a library: whether a package is installed, a warning that is given once.
-// For these arguments it has been called now, so that later calls have no effects, and its result
-// is what it is. A program's own function may be told to forget its results.
-bool is_cached_by_library(PyObject* callable) {
-  if (!is_cached(callable)) return false;
-  const Ref module = Ref::steal(PyObject_GetAttrString(callable, "__module__"));
-  PyErr_Clear();
-  if (!module || !PyUnicode_Check(module.get())) return false;
-  const std::string name = to_string(module.get());
-  return name.starts_with("transformers.utils.") || name.starts_with("torch.");
 }
 
 // The class method's descriptor that `type.name` was made from.
@@ -190,6 +170,15 @@ PyObject* Recorder::call_object(Activation& a, const Call& call, Source* const* 
     }
     is_constant(callable);
   }
+  switch (logging_of(callable)) {
+    case Logging::none:
+      break;
+    case Logging::reordered:
+      return call_logging(a, call);
+    case Logging::ignored:
+      guard_identity(callable);
+      return Py_NewRef(Py_None);
+  }
   if (const Model model = find_model(callable)) {
     guard_identity(callable);
     PyObject* answer = nullptr;
@@ -297,6 +286,11 @@ PyObject* Recorder::call_builtin(Activation& a, const Call& call) {
     if (found == nullptr) found = bound_from(callable, self.get(), name.get());
     if (found != nullptr) {
       is_constant(found);
+      // Bound for good: keyword.iskeyword is a method of a frozenset.
+      if (PyFrozenSet_CheckExact(self.get()) && tracked_.find(self.get()) == nullptr) {
+        guard_identity(callable);
+        found_fixed(self.get());
+      }
       const WithReceiver with(found, self.get(), call);
       if (find_model(found) != nullptr || find_graph_function(found) != nullptr) {
         return call_object(a, with.made);
@@ -354,52 +348,6 @@ PyObject* Recorder::call_weak_reference(Activation& a, const Call& call) {
   PyObject* referent = PyWeakref_GET_OBJECT(call.callable);
   arrived(referent, sources_.get(Access::referent, tracked->source, nullptr));
   return Py_NewRef(referent);
-}
-
-// A program may tell its function to forget its results, and it has effects then: it is asked again
-// whether it returns the same. That counts as a hit, so it is not done where a break is allowed.
-PyObject* Recorder::call_program_cache(Activation& a, const Call& call) {
-  guard_identity(call.callable);
-  use_sizes(call, SizeUse::all);
-  const bool has_values_only =
-      call.names == nullptr && std::all_of(call.args, call.args + call.count, is_scalar);
-  if (!has_values_only) {
-    return call_plainly(a, call,
-                        "a call of the cached " + name_of(call.callable) + " with objects");
-  }
-  Ref key = Ref::steal(PyTuple_New(static_cast<Py_ssize_t>(call.count) + 1));
-  PyTuple_SET_ITEM(key.get(), 0, Py_NewRef(call.callable));
-  for (std::size_t i = 0; i < call.count; ++i) {
-    PyTuple_SET_ITEM(key.get(), static_cast<Py_ssize_t>(i) + 1, Py_NewRef(call.args[i]));
-  }
-  PyObject* result = call_unseen(call);
-  if (result == nullptr) return nullptr;
-  if (is_scalar(result)) {
-    arrived(result, sources_.get(Access::answer, nullptr, key.get()));
-  } else if (!stop(a, "the cached " + name_of(call.callable) + " returns an object")) {
-    Py_CLEAR(result);
-  }
-  return result;
-}
-
-PyObject* Recorder::call_cached(Activation& a, const Call& call, bool may_run_operators) {
-  guard_identity(call.callable);
-  use_sizes(call, SizeUse::all);
-  for (std::size_t i = 0; i < call.count; ++i) {
-    if (is_scalar(call.args[i])) continue;
-    if (!touch(call.args[i]) || is_tensor(call.args[i]) ||
-        tracked_.find(call.args[i])->source == nullptr) {
-      return call_plainly(a, call, "a call of " + name_of(call.callable) + " with a new object");
-    }
-    guard_identity(call.args[i]);
-  }
-  if (may_run_operators) {
-    PyObject* result = call_unseen(call);
-    if (result != nullptr && !is_local(result)) is_constant(result);  // a tensor, for example
-    return result;
-  }
-  const SuspendScope suspended(*this);
-  return made(a, call_watched(a, call), "a cached function");
 }
 
 bool Recorder::know_partial(Activation& a, PyObject* partial) {

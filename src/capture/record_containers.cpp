@@ -1,10 +1,13 @@
 // Containers: reading and changing their items, and iterating over them.
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "capture/arrays.h"
 #include "capture/constant_objects.h"
 #include "capture/cpython_311.h"
 #include "capture/dict_order.h"
+#include "capture/models.h"
 #include "capture/recorder.h"
 #include "capture/torch_types.h"
 
@@ -19,6 +22,26 @@ bool is_of_typing(PyObject* object) {
   PyErr_Clear();
   return module && PyUnicode_Check(module.get()) &&
          PyUnicode_CompareWithASCIIString(module.get(), "typing") == 0;
+}
+
+// What a generic type is made of: types, list[int], `int | None`, a TypeVar, lists of these.
+bool know_type_argument(Recorder& recorder, PyObject* object, int depth = 0) {
+  if (is_scalar(object)) return true;
+  if (depth > 20 || !recorder.touch(object)) return false;
+  if (PyTuple_CheckExact(object) || PyList_CheckExact(object)) {
+    if (!recorder.know_contents(object)) return false;
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
+      if (!know_type_argument(recorder, PySequence_Fast_GET_ITEM(object, i), depth + 1)) {
+        return false;
+      }
+    }
+    return true;
+  }
+  const bool is_type = is_of_typing(object) || Py_TYPE(object) == &Py_GenericAliasType ||
+                       std::string_view(Py_TYPE(object)->tp_name) == "types.UnionType" ||
+                       is_identity_object(object);
+  if (is_type) recorder.guard_identity(object);
+  return is_type;
 }
 
 }  // namespace
@@ -128,6 +151,9 @@ PyObject* Recorder::load_item(Activation& a, Operand container, Operand key) {
     return Operations::load_item(a, container, key);
   };
   if (!touch(object)) return plainly("an item of an object that is not known");
+  if (PyObject* mapping = mapping_behind(*this, object)) {
+    return load_item(a, {mapping, nullptr}, key);
+  }
   if (is_tensor(object)) {
     return tensor_operator(a, "operator.getitem", object, key.object);
   }
@@ -169,14 +195,20 @@ PyObject* Recorder::load_item(Activation& a, Operand container, Operand key) {
     return made(a, Operations::load_item(a, container, key), "indexing");
   }
   if (PyType_Check(object)) {
-    // list[int], Callable[[T], Any]: annotations.
-    if (!know_annotation(key.object)) return plainly("a generic type");
-    const SuspendScope suspended(*this);  // collections.abc.Callable makes it in Python
+    // list[int], Optional[Tensor]: annotations.
+    if (!know_type_argument(*this, key.object)) return plainly("a generic type");
+    // collections.abc.Callable[[int], int] is made by Python code.
+    const Ref module = Ref::steal(PyObject_GetAttrString(object, "__module__"));
+    PyErr_Clear();
+    const bool is_abstract = module && PyUnicode_Check(module.get()) &&
+                             PyUnicode_CompareWithASCIIString(module.get(), "collections.abc") == 0;
+    std::optional<SuspendScope> suspended;
+    if (is_abstract) suspended.emplace(*this);
     PyObject* generic = Operations::load_item(a, container, key);
     if (generic != nullptr) is_constant(generic);
     return generic;
   }
-  if (is_of_typing(object) && know_all(key.object)) {
+  if (is_of_typing(object) && know_type_argument(*this, key.object)) {
     const SuspendScope suspended(*this);  // Optional[int]: the same object each time, from a cache
     PyObject* generic = Operations::load_item(a, container, key);
     if (generic != nullptr) is_constant(generic);
@@ -186,20 +218,6 @@ PyObject* Recorder::load_item(Activation& a, Operand container, Operand key) {
     return call_method(a, object, "__getitem__", {key.object});
   }
   return plainly(std::string("indexing an object of type '") + Py_TYPE(object)->tp_name + "'");
-}
-
-bool Recorder::know_annotation(PyObject* object) {
-  if (PyTuple_CheckExact(object) || PyList_CheckExact(object)) {
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
-      if (!know_annotation(PySequence_Fast_GET_ITEM(object, i))) return false;
-    }
-    return know_contents(object);
-  }
-  if (is_of_typing(object) && touch(object)) {
-    guard_identity(object);
-    return true;
-  }
-  return know_all(object);
 }
 
 // A defaultdict is asked for a key that it does not have.
@@ -251,6 +269,9 @@ PyObject* Recorder::contains(Activation& a, Operand item, Operand container, boo
     return Operations::contains(a, item, container, invert);
   };
   if (!touch(object) || !touch(item.object)) return plainly("`in` on an unknown object");
+  if (PyObject* mapping = mapping_behind(*this, object)) {
+    return contains(a, item, {mapping, nullptr}, invert);
+  }
   if (is_tensor(object)) return plainly("`in` on a tensor reads its values");
   use_sizes(item.object);
   use_sizes(object);
@@ -271,7 +292,7 @@ PyObject* Recorder::contains(Activation& a, Operand item, Operand container, boo
   }
   if (Py_TYPE(object) == &PyDictKeys_Type || Py_TYPE(object) == &PyODictKeys_Type) {
     PyObject* dict = dict_of_view(object);
-    if (prepare_key(dict, item.object)) {
+    if (tracked_.find(dict) != nullptr && prepare_key(dict, item.object)) {
       const KeyScope hashing(*this, item.object);
       read_item(dict, item.object);
       return Operations::contains(a, item, container, invert);
@@ -310,7 +331,11 @@ PyObject* Recorder::contains(Activation& a, Operand item, Operand container, boo
     }
     if (is_known) return watched(a, before, Operations::contains(a, item, container, invert));
   }
-  if (is_python_method(object, "__iter__")) return contains_by_iterating(a, item, object, invert);
+  const bool is_own_iterator =
+      PyIter_Check(object) && tracked_.find(object)->kind == Tracked::Kind::local;
+  if (is_own_iterator || is_python_method(object, "__iter__")) {
+    return contains_by_iterating(a, item, object, invert);
+  }
   return plainly("`in` on an object that is not modelled");
 }
 
@@ -354,6 +379,7 @@ PyObject* Recorder::get_iter(Activation& a, Operand iterable) {
     return Operations::get_iter(a, iterable);
   };
   if (!touch(object)) return plainly("a loop over an object that is not known");
+  if (PyObject* mapping = mapping_behind(*this, object)) return get_iter(a, {mapping, nullptr});
   if (is_python_method(object, "__iter__") && !is_iterable_known(object)) {
     return call_method(a, object, "__iter__", {});
   }

@@ -137,10 +137,19 @@ bool Recorder::know_all(PyObject* object, int depth) {
     return true;
   }
   if (is_device(object) || is_value_of_subclass(object)) return true;
-  if (!is_container(object) && !PySlice_Check(object) && Py_TYPE(object) != &PyRange_Type) {
+  const bool is_deque = Py_TYPE(object) == deque_type();
+  if (!is_container(object) && !PySlice_Check(object) && Py_TYPE(object) != &PyRange_Type &&
+      !is_deque) {
     return false;
   }
   if (!know_contents(object)) return false;
+  if (is_deque) {
+    const Ref items = Ref::steal(PySequence_List(object));
+    for (Py_ssize_t i = 0; items && i < PyList_GET_SIZE(items.get()); ++i) {
+      if (!know_all(PyList_GET_ITEM(items.get(), i), depth + 1)) return false;
+    }
+    return static_cast<bool>(items);
+  }
   if (is_sequence(object)) {
     for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(object); ++i) {
       if (!know_all(PySequence_Fast_GET_ITEM(object, i), depth + 1)) return false;

@@ -32,7 +32,40 @@ PyObject* make_instance(const Call& call) {
   return PyType_Type.tp_call(call.callable, args.get(), kwargs.get());
 }
 
+// Whether C code reads what instances of a container's subclass are made of: __init__ of those that
+// can change, __new__ of the others.
+bool fills_in_c(PyTypeObject* type, PyObject* found_new, PyObject* found_init) {
+  const bool is_fixed =
+      PyType_IsSubtype(type, &PyTuple_Type) != 0 || PyType_IsSubtype(type, &PyFrozenSet_Type) != 0;
+  if (is_fixed) return found_new == nullptr || Py_TYPE(found_new) != &PyStaticMethod_Type;
+  const bool is_container = PyType_IsSubtype(type, &PyList_Type) != 0 ||
+                            PyType_IsSubtype(type, &PyDict_Type) != 0 ||
+                            PyType_IsSubtype(type, &PySet_Type) != 0;
+  return is_container && (found_init == nullptr || !PyFunction_Check(found_init));
+}
+
 }  // namespace
+
+bool Recorder::may_be_advanced(PyObject* iterator) {
+  const Tracked* tracked = tracked_.find(iterator);
+  return (tracked != nullptr && tracked->kind == Tracked::Kind::local) ||
+         is_python_method(iterator, "__next__");
+}
+
+bool Recorder::know_given_items(PyObject* iterable) {
+  if (is_scalar(iterable)) return true;
+  if (!touch(iterable)) return false;
+  if (is_python_method(iterable, "__iter__") || is_python_method(iterable, "keys")) return true;
+  if (PyIter_Check(iterable)) return may_be_advanced(iterable);
+  PyObject* viewed = dict_of_view(iterable);
+  if (!know_contents(viewed == nullptr ? iterable : viewed) || !know_order(iterable)) return false;
+  if (!is_sequence(iterable)) return true;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(iterable); ++i) {
+    PyObject* item = PySequence_Fast_GET_ITEM(iterable, i);  // perhaps a pair of a key and a value
+    if (is_container(item) && !know_contents(item)) return false;
+  }
+  return true;
+}
 
 PyObject* Recorder::instantiate(Activation& a, const Call& call) {
   static PyObject* const new_name = PyUnicode_InternFromString("__new__");
@@ -49,7 +82,8 @@ PyObject* Recorder::instantiate(Activation& a, const Call& call) {
                              (found_new != nullptr && Py_TYPE(found_new) == &PyStaticMethod_Type) ||
                              create == PyBaseObject_Type.tp_new || create == PyDict_Type.tp_new ||
                              create == PyODict_Type.tp_new || create == PyTuple_Type.tp_new ||
-                             create == PyList_Type.tp_new;
+                             create == PyList_Type.tp_new || create == PySet_Type.tp_new ||
+                             create == PyFrozenSet_Type.tp_new;
   if (type == &PyBaseObject_Type && call.count == 0) {  // a sentinel
     PyObject* made_object = PyObject_CallNoArgs(call.callable);
     if (made_object != nullptr) track_local(made_object);
@@ -66,6 +100,14 @@ PyObject* Recorder::instantiate(Activation& a, const Call& call) {
     return call_plainly(
         a, call,
         "an object of type '" + std::string(type->tp_name) + "' is created, which is not modelled");
+  }
+  if (fills_in_c(type, found_new, found_init)) {
+    const bool has_factory = PyType_IsSubtype(type, defaultdict_type()) != 0;
+    for (std::size_t i = has_factory ? 1 : 0; i < call.positional(); ++i) {
+      if (!know_given_items(call.args[i])) {
+        return call_plainly(a, call, "a container is made of an object that is not known");
+      }
+    }
   }
   if (found_init != nullptr && PyFunction_Check(found_init)) is_constant(found_init);
   for (std::size_t i = 0; i < call.count; ++i) touch(call.args[i]);

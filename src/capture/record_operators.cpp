@@ -113,6 +113,17 @@ PyObject* Recorder::binary(Activation& a, int op, Operand left, Operand right) {
       // The order of an older set would not be that of eager.
       const bool is_old_set =
           PySet_CheckExact(left.object) && tracked_.find(left.object)->source != nullptr;
+      const char* method = op == NB_INPLACE_OR         ? "update"
+                           : op == NB_INPLACE_AND      ? "intersection_update"
+                           : op == NB_INPLACE_SUBTRACT ? "difference_update"
+                           : op == NB_INPLACE_XOR      ? "symmetric_difference_update"
+                                                       : nullptr;
+      if (is_old_set && method != nullptr && PyAnySet_Check(right.object)) {
+        PyObject* args[] = {nullptr, left.object, right.object};
+        PyObject* updates = PyDict_GetItemString(PySet_Type.tp_dict, method);
+        const Ref done = Ref::steal(call_object(a, {updates, args + 1, 2, nullptr}));
+        return done ? Py_NewRef(left.object) : nullptr;
+      }
       if (is_old_set || !know_contents(right.object) || !before_change(left.object)) {
         return plainly("a container is changed whose contents are not known");
       }
@@ -135,6 +146,9 @@ PyObject* Recorder::binary(Activation& a, int op, Operand left, Operand right) {
   // Beside a method in Python, C code may get to read the items of a container.
   const auto is_known = [&](PyObject* object) {
     if (PyObject* dict = dict_of_view(object)) return know_all(dict);
+    if (Py_TYPE(object) == deque_type()) return know_contents(object);
+    const bool passes_on = joins || op == NB_MULTIPLY || op == NB_INPLACE_MULTIPLY;
+    if (passes_on && has_known_items(object)) return know_contents(object);
     return is_python ? !is_container(object) || know_contents(object) : know_all(object);
   };
   if (!is_known(left.object) || !is_known(right.object)) {

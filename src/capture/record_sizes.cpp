@@ -339,9 +339,9 @@ void Recorder::use_numbers(PyObject* object, int depth) {
 }
 
 void Recorder::use_sizes(const Call& call, SizeUse use) {
-  // int(number) is the number.
-  const bool is_itself =
-      call.callable == reinterpret_cast<PyObject*>(&PyLong_Type) && call.count == 1;
+  // int(number) is the number; int(1.5) is not.
+  const bool is_itself = call.callable == reinterpret_cast<PyObject*>(&PyLong_Type) &&
+                         call.count == 1 && PyLong_CheckExact(call.args[0]);
   if (use == SizeUse::follows || is_itself) return;
   const bool were_fixed = fixes_all_sizes_;
   for (std::size_t i = 0; i < call.count; ++i) {

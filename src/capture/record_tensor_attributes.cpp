@@ -69,6 +69,18 @@ PyObject* Recorder::tensor_attribute(Activation& a, PyObject* tensor, PyObject* 
       }
       return found;
     }
+    // backward() ends a segment: what was made in this one has no gradient yet.
+    if (text == "grad" && tracked->kind == Tracked::Kind::node &&
+        !tensor_of(tensor).requires_grad() && !tensor_of(tensor).grad().defined()) {
+      return Py_NewRef(Py_None);
+    }
+    if (text == "data" && tracked->varying == 0) {
+      // Unlike x.data, x.detach() counts what is changed through it: backward refuses to use it.
+      static PyObject* const detach =
+          PyObject_GetAttrString(reinterpret_cast<PyObject*>(tensor_type()), "detach");
+      PyObject* args[] = {nullptr, tensor};
+      return call_tensor_function(a, "detach", true, {detach, args + 1, 1, nullptr});
+    }
     if (text == "__dict__") return plainly("a tensor's __dict__");
     return plainly("the attribute '" + text + "' of a tensor");
   }

@@ -113,6 +113,23 @@ Ref values_of_slots(PyObject* object) {
   return values;
 }
 
+namespace {
+
+// Another function with the names, texts and annotations that this one has now.
+Ref like_function(PyObject* object) {
+  const auto* function = reinterpret_cast<PyFunctionObject*>(object);
+  Ref made = Ref::steal(PyFunction_NewWithQualName(function->func_code, function->func_globals,
+                                                   function->func_qualname));
+  auto* copy = reinterpret_cast<PyFunctionObject*>(made.get());
+  Py_XSETREF(copy->func_name, Py_XNewRef(function->func_name));
+  Py_XSETREF(copy->func_doc, Py_XNewRef(function->func_doc));
+  Py_XSETREF(copy->func_module, Py_XNewRef(function->func_module));
+  Py_XSETREF(copy->func_annotations, Py_XNewRef(function->func_annotations));
+  return made;
+}
+
+}  // namespace
+
 void Recorder::save_for_rollback(PyObject* object, bool always) {
   if (calls_as_one_ + calls_around_ > 0) {
     const Tracked* tracked = tracked_.find(object);
@@ -130,6 +147,8 @@ void Recorder::save_for_rollback(PyObject* object, bool always) {
     contents = values_of_slots(object);
   } else if (PyDict_Check(object)) {
     contents = copy_in_order(object);
+  } else if (PyFunction_Check(object)) {
+    contents = like_function(object);
   } else if (PyCell_Check(object)) {
     contents = Ref::borrow(PyCell_GET(object) == nullptr ? Py_NotImplemented : PyCell_GET(object));
   } else if (PyIter_Check(object)) {
@@ -208,9 +227,19 @@ void Recorder::track_local(PyObject* object) {
 
 bool Recorder::has_only_values(PyObject* container, int depth) {
   if (is_scalar(container)) return true;
-  if (depth > 20 || (!PyList_Check(container) && !PyTuple_Check(container)) ||
+  const bool is_dict = PyDict_CheckExact(container) != 0;
+  if (depth > 20 || (!PyList_Check(container) && !PyTuple_Check(container) && !is_dict) ||
       !know_contents(container)) {
     return false;
+  }
+  if (is_dict) {
+    Py_ssize_t position = 0;
+    PyObject* key = nullptr;
+    PyObject* value = nullptr;
+    while (PyDict_Next(container, &position, &key, &value) != 0) {
+      if (!is_scalar(key) || !has_only_values(value, depth + 1)) return false;
+    }
+    return true;
   }
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(container); ++i) {
     if (!has_only_values(PySequence_Fast_GET_ITEM(container, i), depth + 1)) return false;

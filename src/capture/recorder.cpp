@@ -1,4 +1,5 @@
 #include "capture/recorder.h"
+#include "capture/generators.h"
 
 #include <utility>
 
@@ -240,6 +241,7 @@ void Recorder::enter(Activation& inlined) {
   const bool is_generator = (code->co_flags & CO_GENERATOR) != 0;  // models know what they do
   inlined_.push_back({&inlined, tracked_.order(), is_generator || calling_ == code});
   calling_ = nullptr;
+  if (inlined.frame->owner == FRAME_OWNED_BY_GENERATOR) save_generator(inlined);
   // CPython has made these two for the frame.
   int next = code->co_argcount + code->co_kwonlyargcount;
   for (const int flag : {CO_VARARGS, CO_VARKEYWORDS}) {
@@ -257,6 +259,17 @@ void Recorder::enter(Activation& inlined) {
   if (self != nullptr && Py_TYPE(self) == creating_.back() && tracked_.find(self) == nullptr) {
     tracked_.add(self, Tracked::Kind::local).is_known = true;
   }
+}
+
+// A break in its frame forgets that it went on.
+void Recorder::save_generator(const Activation& inlined) {
+  auto* generator = reinterpret_cast<PyObject*>(_PyFrame_GetGenerator(inlined.frame));
+  if (tracked_.find(generator) == nullptr) return;
+  for (const Saved& saved : saved_) {
+    if (saved.object == generator) return;
+  }
+  const auto count = static_cast<int>(inlined.top - inlined.locals);
+  saved_.push_back({generator, state_of_entered(inlined.frame, count)});
 }
 
 void Recorder::leave(Activation& inlined) {

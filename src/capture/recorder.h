@@ -80,6 +80,11 @@ class Recorder final : public Operations, public RecorderState {
   /// Makes sure that all contents of a container are tracked, and guarded where from outside.
   /// `opens`: the operation passes on what is in it, and looks at nothing.
   bool know_contents(PyObject* container, bool opens = false);
+  /// What C code reads that makes something of an iterable's items, or of pairs in it. False: it is
+  /// not known.
+  bool know_given_items(PyObject* iterable);
+  /// Whether C code may advance the iterator: it was made here, or its code is Python's.
+  bool may_be_advanced(PyObject* iterator);
   /// The same, for containers in containers too. False: something in it is unknown.
   bool know_all(PyObject* object, int depth = 0);
   /// What C code reads to compare the objects by value, which may be containers in containers.
@@ -136,7 +141,7 @@ class Recorder final : public Operations, public RecorderState {
   }
   /// A new object whose contents the recorder follows from now on.
   void track_local(PyObject* object);
-  /// A list or tuple of numbers, strings and the like, nested or not; known.
+  /// A list, tuple or dict of numbers, strings and the like, nested or not; known.
   bool has_only_values(PyObject* container, int depth = 0);
   /// An attribute that a C descriptor keeps in the object (a slot of __slots__).
   PyObject* read_member(Activation& a, PyObject* object, PyObject* descriptor, PyObject* name);
@@ -377,6 +382,8 @@ class Recorder final : public Operations, public RecorderState {
   PyObject* call_partial(Activation& a, const Call& call);
   PyObject* call_cached(Activation& a, const Call& call, bool may_run_operators = false);
   PyObject* call_program_cache(Activation& a, const Call& call);
+  /// Calls a function that logs, which later calls do when their graph has run.
+  PyObject* call_logging(Activation& a, const Call& call);
   PyObject* tensor_operator(Activation& a, const char* name, PyObject* left, PyObject* right);
   /// Which dimensions of a tensor from outside may have other sizes later.
   std::uint64_t open_dimensions(const Tracked& tracked, PyObject* tensor) const;
@@ -397,6 +404,7 @@ class Recorder final : public Operations, public RecorderState {
   void results_vary(const graph::Target& target, const Call& call, PyObject* result);
   void use_split_size(const Call& call, std::size_t place);
   void save_for_rollback(PyObject* object, bool always = false);
+  void save_generator(const Activation& inlined);
   /// Operators that ran without being recorded. If an operation that was thought to run none has
   /// raised this, the segment ends.
   std::size_t unexplained() const { return watch_.count() - expected_operators_; }
@@ -411,8 +419,6 @@ class Recorder final : public Operations, public RecorderState {
   bool know_order(PyObject* object);
   /// Whether a class finds dict's own method.
   bool is_method_of_dict(PyObject* object, const char* name);
-  /// What a generic type is given in an annotation.
-  bool know_annotation(PyObject* object);
   PyObject* default_item(Activation& a, PyObject* dict, Operand key);
   PyObject* contains_by_iterating(Activation& a, Operand item, PyObject* object, bool invert);
 

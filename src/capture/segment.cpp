@@ -69,6 +69,10 @@ int redo(const Effect& effect, const std::vector<Ref>& made) {
       const Ref result = arguments ? Ref::steal(PyObject_CallObject(key, arguments.get())) : Ref();
       return result ? 0 : -1;
     }
+    case Effect::Kind::call: {
+      const Ref result = Ref::steal(PyObject_Call(key, value, target));
+      return result ? 0 : -1;
+    }
     case Effect::Kind::set_contents:
       return PyCell_Set(target, value);
     case Effect::Kind::set_member:

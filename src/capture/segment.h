@@ -28,6 +28,7 @@ struct Effect {
     append,       ///< list.append(value)
     replace,      ///< The contents of a list, dict, set or deque become those of `value`.
     call_method,  ///< key(target, *value): a method of a set, whose order follows from what is done
+    call,         ///< key(*value, **target): a function that logs; no target: no keywords
     set_contents,   ///< cell = value; no value: the cell becomes empty
     set_member,     ///< An attribute in a slot of __slots__; `key` is the descriptor.
     set_attribute,  ///< setattr(class, key, value); no value: delattr

@@ -222,6 +222,8 @@ std::string describe_effect(Effect::Kind kind, std::string target, PyObject* key
       case Effect::Kind::set_member:
       case Effect::Kind::set_attribute:
         return "an attribute of " + name + " = ...";
+      case Effect::Kind::call:
+        return "a function that logs is called";
       case Effect::Kind::set_item:
       case Effect::Kind::set_contents:
       case Effect::Kind::set_grad_mode:

@@ -447,3 +447,28 @@ def test_recurrent_layer_on_packed_sequences():
     yield f
     for lengths in ([4, 3, 1], [4, 3, 1], [3, 2, 2]):
         yield call(data(3, 4, 2), torch.tensor(lengths))
+
+
+@program(*[call(data(2, 2)) for _ in range(3)], breaks=0)
+def test_types_of_python_as_dtypes(x):
+    return x.to(bool), x.to(int), torch.zeros(2, dtype=float)
+
+
+@program(*[call(data(2, 2)) for _ in range(3)], breaks=0)
+def test_a_number_is_added_to_in_place(x):
+    number = 1
+    number += x
+    other = 2
+    other -= x
+    return number, other
+
+
+@program(*[call(data(2, 2, grad=True)) for _ in range(3)], breaks=0)
+def test_data_and_the_gradient_of_a_new_tensor(x):
+    return x.data * 2, torch.ones(2).grad
+
+
+@program(call(data(4)), call(data(4)), call(data(5)), call(data(2)))
+def test_check_with_a_message(x):
+    torch._check(x.shape[0] > 3, lambda: f"{x.shape[0]} is too small")
+    return x + 1

@@ -429,3 +429,32 @@ def test_which_sizes_stay_open(tmp_path: Path) -> None:
                 print("limit")
     """
     assert output(tmp_path, text).split() == ["1", "3", "1", "1", "limit"]
+
+
+def test_functions_that_log_do_not_cut_a_graph(tmp_path: Path) -> None:
+    text = """
+        import torch, torch._dynamo
+        from torch._dynamo.testing import CompileCounter
+        def log(*values, **named): print("log", *values, named)
+        def quiet(*values): raise RuntimeError
+        torch._dynamo.config.reorderable_logging_functions.add(log)
+        counter = CompileCounter()
+        @torch.compile(backend=counter, fullgraph=True)
+        def f(x):
+            y = x + 1
+            log("sum", y, size=x.shape[0])
+            quiet(y)
+            return y * 2
+        with torch._dynamo.config.patch(ignore_logging_functions={quiet}):
+            for value in (1, 2, 3):
+                print(f(torch.tensor([value])))
+        print(counter.frame_count, counter.op_count)
+    """
+    assert output(tmp_path, text).splitlines() == [
+        line
+        for value in (1, 2, 3)
+        for line in (
+            f"log sum tensor([{value + 1}]) {{'size': 1}}",
+            f"tensor([{2 * (value + 1)}])",
+        )
+    ] + ["1 2"]

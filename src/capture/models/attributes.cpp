@@ -118,6 +118,11 @@ PyObject* special_attribute(Recorder& recorder, Activation& a, PyObject* object,
   if (recorder.is_computed_array(object)) return recorder.array_attribute(a, object, name);
   Tracked* tracked = recorder.find(object);
   PyObject* descriptor = recorder.lookup_on_type(Py_TYPE(object), name);
+  if (Py_TYPE(object) == partial_type() && tracked->source != nullptr &&
+      Py_TYPE(descriptor) == &PyMemberDescr_Type) {
+    // __setstate__ can change what even a constant one holds.
+    return recorder.read_member(a, object, descriptor, name);
+  }
   if (tracked->source == nullptr || tracked->kind == Tracked::Kind::constant) {
     // Made here, or fixed: its C attributes are what they are.
     PyObject* found = PyObject_GenericGetAttr(object, name);
@@ -187,7 +192,8 @@ bool set_plain_attribute(Recorder& recorder, Activation& a, PyObject* object, Py
         text == "__name__" || text == "__qualname__" || text == "__doc__" || text == "__module__";
     const bool is_kept = (is_text && value != nullptr && is_scalar(value)) ||
                          (text == "__annotations__" && value != nullptr);
-    if (is_kept && recorder.is_new(object)) {
+    if (is_kept && recorder.find(object)->kind == Tracked::Kind::local &&
+        recorder.before_change(object)) {
       return PyObject_GenericSetAttr(object, name, value) == 0;
     }
     if (Py_TYPE(descriptor) == &PyProperty_Type) {
@@ -205,6 +211,12 @@ bool set_plain_attribute(Recorder& recorder, Activation& a, PyObject* object, Py
     }
     if (Py_TYPE(descriptor) == &PyMemberDescr_Type) {
       return recorder.write_member(a, object, descriptor, name, value);
+    }
+    // What an exception was raised in, and where: as contextlib sets them.
+    if (PyExceptionInstance_Check(object) && Py_TYPE(descriptor) == &PyGetSetDescr_Type &&
+        recorder.find(object)->kind == Tracked::Kind::local && value != nullptr &&
+        (value == Py_None || PyTraceBack_Check(value) || PyExceptionInstance_Check(value))) {
+      return PyObject_GenericSetAttr(object, name, value) == 0;
     }
     // What the context of a torch.autograd.Function that is being called keeps for backward.
     if (is_context(object) && recorder.find(object)->source == nullptr && value != nullptr &&

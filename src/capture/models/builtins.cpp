@@ -29,6 +29,10 @@ PyObject* len(Recorder& recorder, Activation& a, const Call& call) {
     return is_plain_tensor(object) ? recorder.call_watched(a, call)
                                    : recorder.call_plainly(a, call, "len() of a tensor subclass");
   }
+  if (PyObject* mapping = mapping_behind(recorder, object)) {
+    PyObject* args[] = {nullptr, mapping};
+    return len(recorder, a, {call.callable, args + 1, 1, nullptr});
+  }
   static PyObject* const name = PyUnicode_InternFromString("__len__");
   PyObject* method = recorder.lookup_on_type(Py_TYPE(object), name);
   if (method != nullptr && PyFunction_Check(method)) {
@@ -37,9 +41,6 @@ PyObject* len(Recorder& recorder, Activation& a, const Call& call) {
     return recorder.call_object(a, {method, args + 1, 1, nullptr});
   }
   Tracked* tracked = recorder.find(object);
-  if (Py_TYPE(object) == &PyDictProxy_Type && tracked->kind == Tracked::Kind::constant) {
-    return recorder.call_watched(a, call);
-  }
   if (dict_of_view(object) != nullptr || Py_TYPE(object) == &PyRange_Type) {
     if (tracked->kind == Tracked::Kind::local || recorder.know_contents(object)) {
       return recorder.call_watched(a, call);
@@ -288,6 +289,9 @@ PyObject* make_iterator(Recorder& recorder, Activation& a, const Call& call) {
     kept.push_back(Ref::steal(recorder.get_iter(a, {argument, nullptr})));
     if (!kept.back()) return nullptr;
     args.push_back(kept.back().get());
+    if (recorder.is_recording() && !recorder.may_be_advanced(args.back())) {
+      return recorder.call_plainly(a, call, "an iterator from before the segment is advanced");
+    }
   }
   if (!recorder.is_recording()) {
     return PyObject_Vectorcall(call.callable, args.data() + 1, call.positional(), call.names);

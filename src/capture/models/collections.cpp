@@ -59,9 +59,24 @@ PyObject* reads_deque(Recorder& recorder, Activation& a, const Call& call) {
   return recorder.made(a, recorder.call_watched(a, call), "a method of a deque");
 }
 
-// extend and extendleft: of any iterable.
+// extend and extendleft: of any iterable. Of an iterator item by item: what it calls back may look
+// at the deque.
 PyObject* extends_deque(Recorder& recorder, Activation& a, const Call& call) {
+  static PyObject* const methods = deque_type()->tp_dict;
+  static PyObject* const left = PyDict_GetItemString(methods, "extendleft");
+  static PyObject* const append = PyDict_GetItemString(methods, "append");
+  static PyObject* const append_left = PyDict_GetItemString(methods, "appendleft");
   if (call.count != 2) return recorder.call_watched(a, call);  // raises
+  if (!is_scalar(call.args[1]) && PyIter_Check(call.args[1])) {
+    PyObject* method = call.callable == left ? append_left : append;
+    while (true) {
+      const Ref item = Ref::steal(recorder.next(a, {call.args[1], nullptr}));
+      if (!item) return PyErr_Occurred() != nullptr ? nullptr : Py_NewRef(Py_None);
+      PyObject* args[] = {nullptr, call.args[0], item.get()};
+      const Ref done = Ref::steal(recorder.call_object(a, {method, args + 1, 2, nullptr}));
+      if (!done) return nullptr;
+    }
+  }
   const Ref items = items_of(recorder, a, call.args[1]);
   if (!items) return nullptr;
   PyObject* args[] = {nullptr, call.args[0], items.get()};

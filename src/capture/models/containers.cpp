@@ -32,6 +32,9 @@ PyObject* list_extend(Recorder& recorder, Activation& a, const Call& call) {
   if (call.count != 2 || !PyList_Check(call.args[0]) || !recorder.touch(call.args[0])) {
     return plainly(recorder, a, call, "list.extend of an unknown object");
   }
+  if (is_scalar(call.args[1]) && Py_TYPE(call.args[1])->tp_iter == nullptr) {
+    return recorder.call_watched(a, call);  // raises
+  }
   return recorder.list_extend(a, call.args[0], {call.args[1], nullptr}) ? none() : nullptr;
 }
 
@@ -71,7 +74,13 @@ PyObject* changes_contents(Recorder& recorder, Activation& a, const Call& call) 
 
 namespace {
 
-// set.update and its like with iterators: of their items.
+PyObject* set_add(Recorder& recorder, Activation& a, const Call& call) {
+  if (call.count != 2 || !is_plain_tensor(call.args[1])) return changes_contents(recorder, a, call);
+  const SuspendScope suspended(recorder);  // Tensor.__hash__ is by identity
+  return changes_contents(recorder, a, call);
+}
+
+// set.intersection_update and its like with iterators: of their items.
 PyObject* changes_set(Recorder& recorder, Activation& a, const Call& call) {
   std::vector<Ref> kept;
   std::vector<PyObject*> args = {nullptr};
@@ -83,16 +92,38 @@ PyObject* changes_set(Recorder& recorder, Activation& a, const Call& call) {
       argument = kept.back().get();
     }
     args.push_back(argument);
+    if (i > 0 && recorder.is_recording() && !recorder.know_given_items(argument)) {
+      return plainly(recorder, a, call, "a set and an iterable that is not known");
+    }
   }
   const Call with_items{call.callable, args.data() + 1, call.count, call.names};
   if (!recorder.is_recording()) return recorder.call_object(a, with_items);
   return changes_contents(recorder, a, with_items);
 }
 
-PyObject* set_add(Recorder& recorder, Activation& a, const Call& call) {
-  if (call.count != 2 || !is_plain_tensor(call.args[1])) return changes_contents(recorder, a, call);
-  const SuspendScope suspended(recorder);  // Tensor.__hash__ is by identity
-  return changes_contents(recorder, a, call);
+// An iterator's items are added one by one: what it calls back may look at the set.
+PyObject* set_update(Recorder& recorder, Activation& a, const Call& call) {
+  static PyObject* const add = PyDict_GetItemString(PySet_Type.tp_dict, "add");
+  if (call.count == 0 || call.names != nullptr) return recorder.call_watched(a, call);  // raises
+  for (std::size_t i = 1; i < call.count; ++i) {
+    PyObject* argument = call.args[i];
+    const bool is_iterator = !is_scalar(argument) && PyIter_Check(argument);
+    PyObject* args[] = {nullptr, call.args[0], argument};
+    while (is_iterator) {
+      const Ref item = Ref::steal(recorder.next(a, {argument, nullptr}));
+      if (!item) break;
+      args[2] = item.get();
+      const Ref added = Ref::steal(recorder.call_object(a, {add, args + 1, 2, nullptr}));
+      if (!added) return nullptr;
+    }
+    if (PyErr_Occurred() != nullptr) return nullptr;
+    if (is_iterator) continue;
+    const Call of_one{call.callable, args + 1, 2, nullptr};
+    const Ref updated = Ref::steal(recorder.is_recording() ? changes_set(recorder, a, of_one)
+                                                           : recorder.call_object(a, of_one));
+    if (!updated) return nullptr;
+  }
+  return none();
 }
 
 // Which item goes depends on the order: of values alone it does not depend on where objects lie.
@@ -112,8 +143,12 @@ PyObject* set_pop(Recorder& recorder, Activation& a, const Call& call) {
 }  // namespace
 
 PyObject* reads_contents(Recorder& recorder, Activation& a, const Call& call) {
+  const bool is_of_set = call.count > 0 && PyAnySet_Check(call.args[0]);
   for (std::size_t i = 0; i < call.count; ++i) {
     PyObject* argument = call.args[i];
+    if (i > 0 && is_of_set && !recorder.know_given_items(argument)) {
+      return plainly(recorder, a, call, "a set and an iterable that is not known");
+    }
     const bool is_known = i == 0 || PyList_Check(argument) || PyDict_Check(argument) ||
                                   PyAnySet_Check(argument) || PyTuple_Check(argument)
                               ? recorder.know_contents(argument)
@@ -128,6 +163,7 @@ namespace {
 
 PyObject* set_contains(Recorder& recorder, Activation& a, const Call& call) {
   if (call.count != 2) return recorder.call_watched(a, call);  // raises
+  if (!PyAnySet_CheckExact(call.args[0])) return computes(recorder, a, call);
   return recorder.contains(a, {call.args[1], nullptr}, {call.args[0], nullptr}, false);
 }
 
@@ -148,23 +184,34 @@ PyObject* compares_items(Recorder& recorder, Activation& a, const Call& call) {
 
 // ---- Operators, called as methods ----
 
+// A class in Python may have called the method of its base from its own.
+bool is_builtin_container(PyObject* object) {
+  return is_container(object) && (Py_TYPE(object)->tp_flags & Py_TPFLAGS_HEAPTYPE) == 0;
+}
+
 // Of operands with which the method does what the operator does: it would return NotImplemented for
 // others.
 template <int op>
 PyObject* operates(Recorder& recorder, Activation& a, const Call& call) {
-  const bool is_plain = call.count == 2 && is_container(call.args[0]) &&
+  const bool is_plain = call.count == 2 && is_builtin_container(call.args[0]) &&
                         (Py_TYPE(call.args[0]) == Py_TYPE(call.args[1]) ||
                          ((op == NB_MULTIPLY || op == NB_INPLACE_MULTIPLY) &&
                           PyLong_CheckExact(call.args[1]) && PySequence_Check(call.args[0])));
-  if (!is_plain) return plainly(recorder, a, call, "an operator of a container, called by name");
+  const bool extends = op == NB_INPLACE_ADD && call.count == 2 && PyList_CheckExact(call.args[0]);
+  if (!is_plain && !extends) {
+    const bool may_change = op >= NB_INPLACE_ADD && call.count == 2 &&
+                            (!PyAnySet_Check(call.args[0]) || PyAnySet_Check(call.args[1]));
+    return may_change ? plainly(recorder, a, call, "an operator of a container, called by name")
+                      : computes(recorder, a, call);
+  }
   return recorder.binary(a, op, {call.args[0], nullptr}, {call.args[1], nullptr});
 }
 
 template <int op>
 PyObject* compares(Recorder& recorder, Activation& a, const Call& call) {
-  const bool is_plain = call.count == 2 && is_container(call.args[0]) &&
+  const bool is_plain = call.count == 2 && is_builtin_container(call.args[0]) &&
                         Py_TYPE(call.args[0]) == Py_TYPE(call.args[1]);
-  if (!is_plain) return plainly(recorder, a, call, "a comparison of containers, called by name");
+  if (!is_plain) return computes(recorder, a, call);
   return recorder.compare(a, op, {call.args[0], nullptr}, {call.args[1], nullptr});
 }
 
@@ -191,6 +238,9 @@ PyObject* list_delete_item(Recorder& recorder, Activation& a, const Call& call) 
 
 PyObject* make_list(Recorder& recorder, Activation& a, const Call& call) {
   if (call.count > 1 || call.names != nullptr) return recorder.call_watched(a, call);  // raises
+  if (call.count == 1 && is_scalar(call.args[0]) && Py_TYPE(call.args[0])->tp_iter == nullptr) {
+    return recorder.call_watched(a, call);  // raises
+  }
   PyObject* list = recorder.build_list(a, nullptr, nullptr, 0);
   if (list == nullptr || call.count == 0) return list;
   if (!recorder.list_extend(a, list, {call.args[0], nullptr})) {
@@ -289,7 +339,7 @@ ModelTable container_models() {
       {"builtins.set.add", set_add},
       {"builtins.set.discard", changes_contents},
       {"builtins.set.remove", changes_contents},
-      {"builtins.set.update", changes_set},
+      {"builtins.set.update", set_update},
       {"builtins.set.intersection_update", changes_set},
       {"builtins.set.difference_update", changes_set},
       {"builtins.set.symmetric_difference_update", changes_set},

@@ -32,23 +32,30 @@ bool store(Recorder& recorder, Activation& a, PyObject* dict, PyObject* key, PyO
   return recorder.store_item(a, {dict, nullptr}, {key, nullptr}, {value, nullptr});
 }
 
+// Pair by pair: what the iterator calls back may look at the dict.
 bool store_pairs(Recorder& recorder, Activation& a, PyObject* dict, PyObject* iterable) {
-  const Ref pairs = items_of(recorder, a, iterable);
-  if (!pairs) return false;
-  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(pairs.get()); ++i) {
-    PyObject* given = PyList_GET_ITEM(pairs.get(), i);
-    const bool may_be_pair = PyObject_HasAttrString(given, "__iter__") != 0;
-    const Ref pair = may_be_pair ? items_of(recorder, a, given) : Ref();
+  const Ref iterator = Ref::steal(recorder.get_iter(a, {iterable, nullptr}));
+  if (!iterator) return false;
+  for (Py_ssize_t count = 1;; ++count) {
+    const Ref given = Ref::steal(recorder.next(a, {iterator.get(), nullptr}));
+    if (!given) return PyErr_Occurred() == nullptr;
+    const bool may_be_pair = PyObject_HasAttrString(given.get(), "__iter__") != 0;
+    const Ref pair = may_be_pair ? items_of(recorder, a, given.get()) : Ref();
     if (PyErr_Occurred() != nullptr) return false;
     if (!pair || PyList_GET_SIZE(pair.get()) != 2) {
+      // Raises what tells the place of the pair.
+      const Ref none = Ref::steal(PyTuple_Pack(2, Py_None, Py_None));
+      const Ref pairs = Ref::steal(PyList_New(count));
+      for (Py_ssize_t i = 0; i < count; ++i) {
+        PyList_SET_ITEM(pairs.get(), i, Py_NewRef(i + 1 < count ? none.get() : given.get()));
+      }
       const Ref other = Ref::steal(PyDict_New());
-      return PyDict_MergeFromSeq2(other.get(), pairs.get(), 1) == 0;  // raises
+      return PyDict_MergeFromSeq2(other.get(), pairs.get(), 1) == 0;
     }
     if (!store(recorder, a, dict, PyList_GET_ITEM(pair.get(), 0), PyList_GET_ITEM(pair.get(), 1))) {
       return false;
     }
   }
-  return true;
 }
 
 }  // namespace
@@ -102,8 +109,19 @@ PyObject* dict_view(Recorder& recorder, Activation& a, const Call& call) {
   return view == nullptr ? nullptr : recorder.made(a, view, "a view of a dict");
 }
 
+// A dict or one of a subclass, whose own methods in Python dict's methods in C do not ask.
+bool is_read_by_c(PyObject* object) {
+  return is_builtin_dict(object) || (PyDict_Check(object) && !PyODict_Check(object));
+}
+
+// The same for those that are changed: the recorder changes them as their class says.
+bool is_written_by_c(Recorder& recorder, PyObject* object) {
+  return is_builtin_dict(object) ||
+         (PyDict_Check(object) && !recorder.is_python_method(object, "__setitem__"));
+}
+
 PyObject* dict_pop(Recorder& recorder, Activation& a, const Call& call) {
-  if (call.count < 2 || !is_builtin_dict(call.args[0]) || !recorder.touch(call.args[0]) ||
+  if (call.count < 2 || !is_read_by_c(call.args[0]) || !recorder.touch(call.args[0]) ||
       !recorder.prepare_key(call.args[0], call.args[1])) {
     return plainly_called(recorder, a, call, "dict.pop of an unknown object");
   }
@@ -124,7 +142,7 @@ PyObject* dict_pop(Recorder& recorder, Activation& a, const Call& call) {
 }
 
 PyObject* dict_setdefault(Recorder& recorder, Activation& a, const Call& call) {
-  if (call.count < 2 || !is_builtin_dict(call.args[0]) || !recorder.touch(call.args[0]) ||
+  if (call.count < 2 || !is_written_by_c(recorder, call.args[0]) || !recorder.touch(call.args[0]) ||
       !recorder.prepare_key(call.args[0], call.args[1])) {
     return plainly_called(recorder, a, call, "dict.setdefault of an unknown object");
   }
@@ -141,7 +159,7 @@ PyObject* dict_setdefault(Recorder& recorder, Activation& a, const Call& call) {
 
 PyObject* dict_update(Recorder& recorder, Activation& a, const Call& call) {
   const std::size_t positional = call.positional();
-  if (positional < 1 || positional > 2 || !is_builtin_dict(call.args[0]) ||
+  if (positional < 1 || positional > 2 || !is_written_by_c(recorder, call.args[0]) ||
       !recorder.touch(call.args[0]) || (positional == 2 && !recorder.touch(call.args[1]))) {
     return plainly_called(recorder, a, call, "dict.update with an object that is not known");
   }
@@ -202,8 +220,19 @@ PyObject* dict_getitem(Recorder& recorder, Activation& a, const Call& call) {
   if (call.count != 2 || !recorder.touch(call.args[0]) || !is_scalar(call.args[1])) {
     return plainly_called(recorder, a, call, "dict.__getitem__ of an unknown object");
   }
+  if (is_builtin_dict(call.args[0])) {  // a defaultdict makes what is missing
+    return recorder.load_item(a, {call.args[0], nullptr}, {call.args[1], nullptr});
+  }
   PyObject* found = recorder.read_item(call.args[0], call.args[1]);
-  return found != nullptr ? Py_NewRef(found) : recorder.call_watched(a, call);
+  if (found != nullptr) return Py_NewRef(found);
+  static PyObject* const missing = PyUnicode_InternFromString("__missing__");
+  if (recorder.is_python_method(call.args[0], "__missing__")) {
+    return recorder.call_method(a, call.args[0], "__missing__", {call.args[1]});
+  }
+  if (recorder.lookup_on_type(Py_TYPE(call.args[0]), missing) != nullptr) {
+    return plainly_called(recorder, a, call, "a missing key of a dict");
+  }
+  return recorder.call_watched(a, call);  // KeyError
 }
 
 PyObject* make_dict(Recorder& recorder, Activation& a, const Call& call) {
@@ -226,15 +255,19 @@ PyObject* make_dict(Recorder& recorder, Activation& a, const Call& call) {
   return dict.release();
 }
 
-// A class method: its class comes first.
+// A class method: its class comes first. OrderedDict's knows its arguments by name, too.
 PyObject* dict_fromkeys(Recorder& recorder, Activation& a, const Call& call) {
   PyObject* no_args[] = {nullptr};
-  const bool is_builtin =
-      call.count > 0 && (call.args[0] == reinterpret_cast<PyObject*>(&PyDict_Type) ||
-                         call.args[0] == reinterpret_cast<PyObject*>(&PyODict_Type) ||
-                         call.args[0] == reinterpret_cast<PyObject*>(defaultdict_type()));
-  if (call.count < 2 || call.count > 3 || call.names != nullptr || !is_builtin) {
-    return plainly_called(recorder, a, call, "dict.fromkeys of a subclass");
+  const bool is_of_dict =
+      call.count > 0 && PyType_Check(call.args[0]) &&
+      PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(call.args[0]), &PyDict_Type) != 0;
+  const bool has_known_names =
+      call.names == nullptr ||
+      (call.count == 3 && call.positional() == 2 &&
+       PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(call.names, 0), "value") == 0 &&
+       PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(call.args[0]), &PyODict_Type) != 0);
+  if (call.count < 2 || call.count > 3 || !is_of_dict || !has_known_names) {
+    return plainly_called(recorder, a, call, "dict.fromkeys with arguments not modelled");
   }
   const Ref keys = items_of(recorder, a, call.args[1]);
   Ref dict =

@@ -1,6 +1,7 @@
 // The standard library: functools, operator, itertools, collections, copy, contextlib.
 #include <string>
 
+#include "capture/constant_objects.h"
 #include "capture/cpython_311.h"
 #include "capture/models/table.h"
 #include "capture/torch_types.h"
@@ -108,6 +109,9 @@ PyObject* make_itertool(Recorder& recorder, Activation& a, const Call& call) {
     kept.push_back(Ref::steal(recorder.get_iter(a, {argument, nullptr})));
     if (!kept.back()) return nullptr;
     args.push_back(kept.back().get());
+    if (recorder.is_recording() && !recorder.may_be_advanced(args.back())) {
+      return recorder.call_plainly(a, call, "an iterator from before the segment is advanced");
+    }
   }
   if (!recorder.is_recording()) {
     return PyObject_Vectorcall(call.callable, args.data() + 1, call.positional(), call.names);
@@ -115,6 +119,26 @@ PyObject* make_itertool(Recorder& recorder, Activation& a, const Call& call) {
   return recorder.made(
       a, recorder.call_watched(a, {call.callable, args.data() + 1, args.size() - 1, call.names}),
       "an iterator");
+}
+
+// Whether the items of an iterable are known that C code iterates over, too. What an iterator gives
+// is seen only when C code has it.
+bool know_inner_items(Recorder& recorder, PyObject* iterable) {
+  if (is_scalar(iterable)) return true;
+  if (!is_sequence(iterable)) return is_builtin_iterator(iterable) && recorder.touch(iterable);
+  if (!recorder.know_contents(iterable)) return false;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(iterable); ++i) {
+    if (!recorder.know_given_items(PySequence_Fast_GET_ITEM(iterable, i))) return false;
+  }
+  return true;
+}
+
+PyObject* starmap(Recorder& recorder, Activation& a, const Call& call) {
+  if (call.count != 2) return recorder.call_watched(a, call);  // raises
+  if (!know_inner_items(recorder, call.args[1])) {
+    return recorder.call_plainly(a, call, "itertools.starmap of arguments that are not known");
+  }
+  return make_itertool(recorder, a, call);
 }
 
 // Without a function it adds, which may be of tensors.
@@ -138,6 +162,9 @@ PyObject* accumulate(Recorder& recorder, Activation& a, const Call& call) {
 // A class method: its class comes first.
 PyObject* chain_from_iterable(Recorder& recorder, Activation& a, const Call& call) {
   if (call.count == 0) return recorder.call_watched(a, call);  // raises
+  if (call.count == 2 && is_sequence(call.args[1]) && !know_inner_items(recorder, call.args[1])) {
+    return recorder.call_plainly(a, call, "itertools.chain of iterables that are not known");
+  }
   const Ref bound = Ref::steal(PyObject_GetAttrString(call.args[0], "from_iterable"));
   if (!bound) return nullptr;
   return make_itertool(recorder, a, {bound.get(), call.args + 1, call.count - 1, call.names});
@@ -276,7 +303,7 @@ ModelTable library_models() {
       {"itertools.islice", make_itertool},
       {"itertools.accumulate", accumulate},
       {"itertools.zip_longest", make_itertool},
-      {"itertools.starmap", make_itertool},
+      {"itertools.starmap", starmap},
       {"itertools.permutations", make_itertool},
       {"itertools.combinations", make_itertool},
       {"itertools.combinations_with_replacement", make_itertool},

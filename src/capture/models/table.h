@@ -34,7 +34,9 @@ ModelTable context_models();    ///< contexts.cpp: torch's context managers
 ModelTable autograd_models();   ///< autograd.cpp: torch.autograd.Function
 ModelTable transform_models();  ///< transforms.cpp: torch.func
 ModelTable array_models();      ///< arrays.cpp: NumPy
-ModelTable torch_models();      ///< torch.cpp: torch's functions that are not operators
+ModelTable mapping_proxy_models();   ///< mapping_proxies.cpp: types.MappingProxyType
+ModelTable special_method_models();  ///< special_methods.cpp: list.__iter__, deque.__getitem__
+ModelTable torch_models();           ///< torch.cpp: torch's functions that are not operators
 
 PyObject* truth(bool value);  ///< A new reference to True or False.
 /// The items of any iterable as a new list of the segment; null with an exception set.
@@ -53,6 +55,8 @@ PyObject* make_list(Recorder& recorder, Activation& a, const Call& call);
 PyObject* changes_contents(Recorder& recorder, Activation& a, const Call& call);
 /// Methods that only read the contents.
 PyObject* reads_contents(Recorder& recorder, Activation& a, const Call& call);
+/// An operator or comparison of containers: NotImplemented for operands that it does not know.
+PyObject* computes(Recorder& recorder, Activation& a, const Call& call);
 /// Stores in a dict what another mapping or an iterable of pairs holds, as dict.update does. False
 /// with an exception set.
 bool store_all(Recorder& recorder, Activation& a, PyObject* dict, PyObject* other);

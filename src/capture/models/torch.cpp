@@ -30,6 +30,14 @@ PyObject* graph_break(Recorder& recorder, Activation& a, const Call& call) {
   return recorder.call_plainly(a, call, "'assay.graph_break' is marked to be run eagerly");
 }
 
+// torch._check(condition, message): what holds is guarded; else it raises.
+PyObject* check(Recorder& recorder, Activation& a, const Call& call) {
+  if (call.positional() == 0 || !PyBool_Check(call.args[0])) return recorder.call_watched(a, call);
+  const int holds = recorder.is_true(a, {call.args[0], nullptr});
+  if (holds < 0) return nullptr;
+  return holds == 1 ? Py_NewRef(Py_None) : recorder.call_watched(a, call);
+}
+
 // Follows from the global state, which is guarded, or never changes.
 PyObject* state(Recorder& recorder, Activation& a, const Call& call) {
   for (std::size_t i = 0; i < call.count; ++i) recorder.touch(call.args[i]);
@@ -177,6 +185,7 @@ PyObject* clear_frames(Recorder& recorder, Activation& a, const Call& call) {
 ModelTable torch_models() {
   return {
       {"torch._C._set_grad_enabled", set_grad_enabled},
+      {"torch._check", check},
       {"torch.compiler.is_compiling", is_compiling},
       {"torch.compiler.is_dynamo_compiling", is_compiling},
       {"torch._dynamo.external_utils.is_compiling", is_compiling},
