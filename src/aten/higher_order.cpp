@@ -14,6 +14,7 @@
 #include "aten/auto_functionalized.h"
 #include "aten/flex_attention.h"
 #include "aten/plan.h"
+#include "aten/recorder.h"
 
 namespace assay::aten {
 
@@ -250,8 +251,18 @@ void set_generator_state(const at::Tensor& state) {
   generator.set_current_seed(seed);
 }
 
+// A graph draws from the default generator where it is called. The state that a trace saves would
+// be a constant of it, and the one that a trace sets would not be set again.
+void refuse_state_in_trace(const char* name) {
+  if (Recorder::active() == nullptr) return;
+  throw TraceError(std::string("torch.ops.higher_order.") + name +
+                       " saves or sets the state of a random generator, which a graph cannot do",
+                   "the backend eager runs it");
+}
+
 // run_and_save_rng_state(op, *args): the state before, and the result.
 Value run_and_save_state(const Arguments& arguments, const RunPlan&) {
+  refuse_state_in_trace("run_and_save_rng_state");
   Value state = c10::IValue(generator_state());
   Value result = call_named(arguments, 0);
   return Value::sequence(Value::Kind::tuple, {std::move(state), std::move(result)});
@@ -262,6 +273,7 @@ Value run_with_state(const Arguments& arguments, const RunPlan&) {
   if (arguments.positional.empty() || !arguments.positional[0].is_tensor()) {
     throw UserError("run_with_rng_state takes a generator's state");
   }
+  refuse_state_in_trace("run_with_rng_state");
   const at::Tensor current = generator_state();
   set_generator_state(arguments.positional[0].leaf.toTensor());
   try {
@@ -282,6 +294,7 @@ Value run_with_generator(const Arguments& arguments, const RunPlan&) {
       !found->value.leaf.isGenerator()) {
     throw UserError("graphsafe_run_with_rng_state takes a generator as rng_state");
   }
+  refuse_state_in_trace("graphsafe_run_with_rng_state");
   at::Generator generator = found->value.leaf.toGenerator();
   given.keywords.erase(found);
   const at::Tensor current = generator_state();
