@@ -135,6 +135,7 @@ PyObject* Recorder::binary(Activation& a, int op, Operand left, Operand right) {
   // Beside a method in Python, C code may get to read the items of a container.
   const auto is_known = [&](PyObject* object) {
     if (PyObject* dict = dict_of_view(object)) return know_all(dict);
+    if (joins && is_items(object)) return know_contents(object);
     return is_python ? !is_container(object) || know_contents(object) : know_all(object);
   };
   if (!is_known(left.object) || !is_known(right.object)) {
