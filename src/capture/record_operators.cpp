@@ -103,16 +103,32 @@ PyObject* Recorder::binary(Activation& a, int op, Operand left, Operand right) {
   }
   const bool is_in_place = op >= NB_INPLACE_ADD;
   if (is_in_place && !is_scalar(left.object)) {
-    // list += iterable and its like change the left side.
-    if (PyList_CheckExact(left.object) && op == NB_INPLACE_ADD) {
+    // list += iterable and its like change the left side, unless the right one adds itself.
+    const std::string in_place = "__" + std::string(name).substr(sizeof("operator.") - 1) + "__";
+    const bool is_builtin = !is_python_method(left.object, in_place.c_str());
+    const PyNumberMethods* numbers = Py_TYPE(right.object)->tp_as_number;
+    const bool adds_itself = numbers != nullptr && numbers->nb_add != nullptr;
+    const bool is_deque = Py_TYPE(left.object) == deque_type();
+    const bool is_extended = op == NB_INPLACE_ADD && is_builtin &&
+                             (is_deque || PyList_Check(left.object)) &&
+                             (!adds_itself || !is_scalar(right.object));
+    if (is_extended && adds_itself) return plainly("an object that may add itself to a list");
+    if (is_extended && is_deque) {
+      static PyObject* const extend = PyDict_GetItemString(deque_type()->tp_dict, "extend");
+      PyObject* args[] = {nullptr, left.object, right.object};
+      const Ref done = Ref::steal(call_object(a, {extend, args + 1, 2, nullptr}));
+      return done ? Py_NewRef(left.object) : nullptr;
+    }
+    if (is_extended) {
       if (!list_extend(a, left.object, right)) return nullptr;
       return Py_NewRef(left.object);
     }
-    if (PyDict_CheckExact(left.object) || PySet_CheckExact(left.object) ||
-        PyList_CheckExact(left.object)) {
+    if (is_deque && op != NB_INPLACE_ADD) return plainly("a deque is changed by an operator");
+    if (is_builtin && (PyDict_Check(left.object) || PySet_Check(left.object) ||
+                       (PyList_Check(left.object) && op != NB_INPLACE_ADD))) {
       // The order of an older set would not be that of eager.
       const bool is_old_set =
-          PySet_CheckExact(left.object) && tracked_.find(left.object)->source != nullptr;
+          PySet_Check(left.object) && tracked_.find(left.object)->source != nullptr;
       const char* method = op == NB_INPLACE_OR         ? "update"
                            : op == NB_INPLACE_AND      ? "intersection_update"
                            : op == NB_INPLACE_SUBTRACT ? "difference_update"

@@ -160,6 +160,44 @@ def test_operators_that_change_a_set_from_outside():
         yield call(data(3), set(names))
 
 
+@program
+def test_operators_that_change_subclasses_from_outside():
+    """Their effects are redone like those of the builtin ones."""
+
+    def f(x, items, table, names, queue):
+        items += [3]
+        items *= 2
+        table |= {4: 5}
+        names |= {6}
+        queue += (7,)
+        return x + len(items), items, table, names, queue
+
+    yield f
+    for _ in range(3):
+        queue = collections.deque([1], maxlen=2)
+        yield call(data(3), Items([1, 2]), Table({1: 2}), Names({1}), queue)
+
+
+class AddsItself:
+    def __radd__(self, items):
+        return len(items)
+
+    def __iter__(self):
+        return iter([9])
+
+
+@program
+def test_an_object_that_adds_itself_to_a_list():
+    def f(x, items, other):
+        before = items
+        items += other
+        return x + 1, items, before
+
+    yield f
+    for _ in range(3):
+        yield call(data(3), [1, 2], AddsItself())
+
+
 @program(*[call(data(3)) for _ in range(3)], breaks=0)
 def test_messages_for_what_cannot_be_iterated(x):
     texts = []
