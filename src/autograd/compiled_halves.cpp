@@ -10,12 +10,12 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
-#include <mutex>
 #include <optional>
 #include <unordered_set>
 
 #include "assay/error.h"
 #include "aten/runner.h"
+#include "autograd/backward_graph.h"
 #include "observe/observe.h"
 
 namespace assay::autograd {
@@ -24,41 +24,11 @@ using at::Tensor;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// State, which is not in an anonymous namespace, has members of these two types.
+// State, which is not in an anonymous namespace, has members of this type.
 struct TangentShape {
   std::vector<std::int64_t> sizes;
   std::vector<std::int64_t> strides;
   at::TensorOptions options;
-};
-
-// The backward graph: compiled with the forward graph, or when it is first called.
-class BackwardGraph {
- public:
-  BackwardGraph(Compiler compiler, CompileRequest request, bool is_lazy)
-      : compiler_(std::move(compiler)), request_(std::move(request)) {
-    if (!is_lazy) compiled_ = compiler_(request_);
-  }
-
-  void call(std::span<c10::IValue> inputs, Outputs& outputs) const {
-    compiled_for(inputs).call(inputs, outputs);
-  }
-
- private:
-  // One thread compiles, the others wait for it. If it fails, the next call tries again.
-  const CompiledGraph& compiled_for(std::span<const c10::IValue> inputs) const {
-    const std::lock_guard lock(mutex_);
-    if (compiled_ == nullptr) {
-      CompileRequest request = request_;
-      request.inputs.assign(inputs.begin(), inputs.end());
-      compiled_ = compiler_(request);
-    }
-    return *compiled_;
-  }
-
-  Compiler compiler_;
-  CompileRequest request_;
-  mutable std::mutex mutex_;
-  mutable std::shared_ptr<const CompiledGraph> compiled_;
 };
 
 namespace {

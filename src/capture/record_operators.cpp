@@ -107,7 +107,8 @@ PyObject* Recorder::binary(Activation& a, int op, Operand left, Operand right) {
     const std::string in_place = "__" + std::string(name).substr(sizeof("operator.") - 1) + "__";
     const bool is_builtin = !is_python_method(left.object, in_place.c_str());
     const PyNumberMethods* numbers = Py_TYPE(right.object)->tp_as_number;
-    const bool adds_itself = numbers != nullptr && numbers->nb_add != nullptr;
+    const bool adds_itself =
+        !is_tensor(right.object) && numbers != nullptr && numbers->nb_add != nullptr;
     const bool is_deque = Py_TYPE(left.object) == deque_type();
     const bool is_extended = op == NB_INPLACE_ADD && is_builtin &&
                              (is_deque || PyList_Check(left.object)) &&
