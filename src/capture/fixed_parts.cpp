@@ -175,7 +175,7 @@ std::shared_ptr<const CompiledGraph> FixedParts::make(const CompileRequest& requ
   for (const Unit& part : parts) {
     const std::size_t count = count_computing(part.nodes);
     const bool is_compiled = part.is_fixed && count >= kSmallPart;
-    const Piece::Kind kind = is_compiled ? Piece::Kind::guarded : Piece::Kind::as_it_is;
+    const Piece::Kind kind = is_compiled ? Piece::Kind::compiled : Piece::Kind::as_it_is;
     all += count;
     if (is_compiled) compiled += count;
     if (pieces.empty() || pieces.back().kind != kind) pieces.push_back({{}, kind});

@@ -24,6 +24,19 @@ using graph::Argument;
 using graph::Node;
 using graph::Op;
 
+// Pairs of inputs that are one tensor: what is compiled takes them for one.
+using Pairs = std::vector<std::pair<std::size_t, std::size_t>>;
+
+Pairs same_tensors(std::span<const c10::IValue> inputs) {
+  Pairs pairs;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    for (std::size_t earlier = 0; earlier < i; ++earlier) {
+      if (inputs[i].isTensor() && inputs[i].is(inputs[earlier])) pairs.emplace_back(earlier, i);
+    }
+  }
+  return pairs;
+}
+
 class PiecewiseGraph : public CompiledGraph {
  public:
   PiecewiseGraph(const CompileRequest& request, Compiler compile, const std::vector<Piece>& pieces)
@@ -69,7 +82,17 @@ class PiecewiseGraph : public CompiledGraph {
   // What was compiled for one kind of inputs.
   struct Variant {
     std::vector<guards::InputGuard> inputs;
+    Pairs same;
     CompiledPointer compiled;
+
+    bool fits(std::span<const c10::IValue> given) const {
+      const auto holds = [](const guards::InputGuard& guard, const c10::IValue& input) {
+        return guard.holds(input);
+      };
+      return std::ranges::equal(inputs, given, holds) &&
+             std::ranges::all_of(
+                 same, [&](const auto& pair) { return given[pair.first].is(given[pair.second]); });
+    }
   };
   struct Part {
     std::shared_ptr<const graph::Graph> graph;
@@ -77,7 +100,7 @@ class PiecewiseGraph : public CompiledGraph {
     std::vector<Input> inputs;
     std::vector<std::size_t> outputs;
     mutable std::mutex mutex;
-    mutable CompiledPointer compiled;  // null: it has not run yet
+    mutable CompiledPointer as_it_is;  // null: it has not run so
     mutable std::vector<Variant> variants;
   };
   // Of a part whose inputs are others in turns; more run as they are.
@@ -133,44 +156,27 @@ class PiecewiseGraph : public CompiledGraph {
     }
   }
 
+  // Not locked while compiling: a backend may run Python. Two threads may compile the same.
   CompiledPointer compiled(const Part& part, std::span<const c10::IValue> inputs) const {
-    return part.kind == Piece::Kind::guarded ? compiled_for(part, inputs)
-                                             : compiled_once(part, inputs);
-  }
-
-  CompiledPointer compiled_once(const Part& part, std::span<const c10::IValue> inputs) const {
-    {
-      const std::scoped_lock lock(part.mutex);
-      if (part.compiled != nullptr) return part.compiled;
-    }
-    // Not locked: a backend may run Python. Two threads may compile the same.
-    CompiledPointer made = part.kind == Piece::Kind::as_it_is ? plan_as_it_is(part, inputs)
-                                                              : compile_part(part, inputs);
-    const std::scoped_lock lock(part.mutex);
-    part.compiled = made;
-    return made;
-  }
-
-  CompiledPointer compiled_for(const Part& part, std::span<const c10::IValue> inputs) const {
+    bool may_compile = part.kind == Piece::Kind::compiled;
     {
       const std::scoped_lock lock(part.mutex);
       for (const Variant& variant : part.variants) {
-        const auto holds = [](const guards::InputGuard& guard, const c10::IValue& input) {
-          return guard.holds(input);
-        };
-        if (std::ranges::equal(variant.inputs, inputs, holds)) return variant.compiled;
+        if (variant.fits(inputs)) return variant.compiled;
       }
-      if (part.variants.size() >= kMostVariants && part.compiled != nullptr) return part.compiled;
+      may_compile = may_compile && part.variants.size() < kMostVariants;
+      if (!may_compile && part.as_it_is != nullptr) return part.as_it_is;
+    }
+    if (!may_compile) {
+      CompiledPointer made = plan_as_it_is(part, inputs);
+      const std::scoped_lock lock(part.mutex);
+      return part.as_it_is = std::move(made);
     }
     Variant variant;
     for (const c10::IValue& input : inputs) variant.inputs.emplace_back(input);
-    const bool is_one_too_many = [&] {
-      const std::scoped_lock lock(part.mutex);
-      return part.variants.size() >= kMostVariants;
-    }();
-    variant.compiled = is_one_too_many ? plan_as_it_is(part, inputs) : compile_part(part, inputs);
+    variant.same = same_tensors(inputs);
+    variant.compiled = compile_part(part, inputs);
     const std::scoped_lock lock(part.mutex);
-    if (is_one_too_many) return part.compiled = variant.compiled;
     part.variants.push_back(variant);
     return variant.compiled;
   }

@@ -13,8 +13,7 @@ namespace assay::capture {
 /// Neighboring nodes of a graph.
 struct Piece {
   enum class Kind {
-    compiled,  ///< For the inputs of its first run.
-    guarded,   ///< The same, for several kinds of inputs: those of a run may be others.
+    compiled,  ///< For the inputs it is given, guarded; for others, again.
     as_it_is,  ///< Runs operator by operator, for any inputs.
   };
   std::vector<const graph::Node*> nodes;

@@ -148,3 +148,27 @@ def test_graphs_that_write_to_tensors_run_as_they_are() -> None:
     for length in range(2, 11):
         x, buffer = torch.randn(4, 4), torch.randn(length)
         torch.testing.assert_close(compiled(x, buffer), program(x, buffer))
+
+
+def test_inputs_of_a_part_that_are_one_tensor_in_some_calls_only() -> None:
+    """What a call of Python returns is one of its arguments, or another tensor."""
+
+    class Choice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: object, x: Tensor, y: Tensor) -> Tensor:
+            return x.view_as(x) if x.sum() > 0 else y.clone()
+
+        @staticmethod
+        def backward(ctx: object, gradient: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+            return gradient, None
+
+    def program(x: Tensor, y: Tensor) -> Tensor:
+        a, b = x.sin() + 3, y.cos() - 3
+        chosen = Choice.apply(a, b)
+        return (chosen * a.exp()).tanh() + b
+
+    compiled = assay.compile(program, backend="aot_eager")
+    for sign in (1, 1, -1, 1, -1):
+        x = (torch.rand(3) * sign - 5 * (sign < 0)).requires_grad_()
+        y = torch.rand(3)
+        torch.testing.assert_close(compiled(x, y), program(x, y))
